@@ -9,7 +9,7 @@ from tests.admin.conftest import altering_apis, cluster, soon
 from tests.admin.test_transactions import transaction
 from tests.apply.lives import desired
 from tests.apply.test_transaction_aborts import producer
-from tests.fake.cluster import FakeCluster
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
 
 __all__ = ["altering_apis", "cluster"]  # fixtures of tests/admin
 pytestmark = pytest.mark.usefixtures("altering_apis")
@@ -31,3 +31,15 @@ def test_only_a_hanging_transaction_is_aborted(state: FakeCluster, cluster: Clus
     plan = planned(cluster, ABORT)
     assert (plan.actions, [failure.name for failure in plan.failures]) == ([], ["NOT_HANGING"])
     assert "fence-producer" in str(plan.failures[0].message)
+
+
+def test_a_group_with_members_does_not_hold_up_other_actions(state: FakeCluster, cluster: Cluster) -> None:
+    """It is not reset, and a note has the place and the reason; the group beside it is."""
+    state.groups = {name: FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(20)}) for name in ("a", "b")}
+    state.groups["a"].members, state.groups["a"].state = [FakeMember("m")], "Stable"
+    text = '[[actions]]\naction = "reset_offsets"\ngroup = "{}"\npartitions = ["orders-0"]\nto = "earliest"\n'
+    plan = planned(cluster, text.format("a") + text.format("b"))
+    assert ([one.resource.name for one in plan.actions], plan.failures) == (["b orders-0"], [])
+    (note,) = plan.notes
+    assert note.startswith("x.toml:2: not reset: ")
+    assert "stop its members first" in note

@@ -32,7 +32,7 @@ from kafka_lagoon.apply.kinds.moves import move_replica
 from kafka_lagoon.apply.kinds.partitions import delete_records_before, elect_leader
 from kafka_lagoon.apply.live import Live
 from kafka_lagoon.apply.move_plan import may_touch
-from kafka_lagoon.apply.offset_resets import ShiftBy, reset_actions
+from kafka_lagoon.apply.offset_resets import HAS_MEMBERS, ShiftBy, reset_actions
 from kafka_lagoon.apply.transaction_aborts import abort_actions
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
@@ -211,9 +211,12 @@ def _reset(planner: _Planner, wanted: ResetOffsets) -> None:
         return
     spec = wanted.to if wanted.shift is None else ShiftBy(wanted.shift)
     specs = {partition: spec for partition in planner.partitions(wanted) if spec is not None}
-    actions, failures = reset_actions(planner.cluster, wanted.group, specs, planner.deadline, planner.place(wanted))
+    place = planner.place(wanted)
+    actions, failures = reset_actions(planner.cluster, wanted.group, specs, planner.deadline, place)
     planner.plan.actions += actions
-    planner.plan.failures += failures
+    # A group that is being read is no reason to leave the other changes of the file undone.
+    planner.plan.notes += (f"{place}: not reset: {one}" for one in failures if one.name == HAS_MEMBERS)
+    planner.plan.failures += (one for one in failures if one.name != HAS_MEMBERS)
 
 
 def _delete_group(planner: _Planner, wanted: DeleteGroup) -> None:

@@ -222,7 +222,7 @@ class Credential(Section):
 
 
 class OneOff(Entry):
-    """A one-time action; it is planned until the cluster shows that it is done."""
+    """A one-time action; it is planned until the cluster shows that it is done, and again when the cluster has moved on."""
 
 
 class OfPartitions(OneOff):
@@ -309,7 +309,10 @@ class DeleteRecords(OfChosenPartitions):
 
 
 class ResetOffsets(OfChosenPartitions):
-    """Set a group's offsets: to an offset, or by a number of offsets, negative for back."""
+    """Set a group's offsets: to an offset, or by a number of offsets, negative for back.
+
+    A shift is planned every time, and any other reset again once the group has committed another offset.
+    """
 
     action: Literal["reset_offsets"]
     group: Text
