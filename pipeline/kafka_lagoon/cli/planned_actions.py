@@ -12,7 +12,7 @@ from kafka_lagoon.frozen import frozen
 
 _MEANINGS = {
     Guard.DELETIONS: "allow actions that delete something",
-    Guard.UNCLEAN_ELECTIONS: "allow elections that may lose records",
+    Guard.UNCLEAN_ELECTIONS: "allow elections that may lose records, and configs that make brokers hold them",
     Guard.SHRINKING_RETENTION: "allow configs that keep fewer records, or keep them for a shorter time",
     Guard.RECORD_DELETION: "allow the deletion of records",
     Guard.INTERNAL_TOPICS: "allow actions on topics in which brokers keep their own state: commits, transactions",

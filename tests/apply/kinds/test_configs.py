@@ -103,6 +103,8 @@ def test_resources_are_named_both_ways() -> None:
         ("cleanup.policy", "delete", "", False),
         ("segment.ms", "10", "9", False),
         ("retention.ms", "10", "ten", True),
+        ("remote.storage.enable", "true", "false", True),
+        ("remote.storage.enable", "false", "true", False),
     ],
 )
 def test_what_keeps_less_is_guarded(name: str, old: str, new: str, *, guarded: bool) -> None:
@@ -118,3 +120,33 @@ def test_what_is_unset_counts_by_what_then_holds() -> None:
     assert config_guards("topic", *change, {"retention.ms": "9"}) == SHRINKING
     assert config_guards("topic", *change, {"retention.ms": "10"}) == frozenset()
     assert config_guards("topic", {"retention.ms": None}, {"retention.ms": "10"}, {"retention.ms": "11"}) == SHRINKING
+
+
+@pytest.mark.parametrize("resource_type", ["topic", "broker"])
+def test_elections_that_may_lose_records_are_guarded(resource_type: str) -> None:
+    """A change to true, also by unsetting false where true is inherited, and where what is inherited is unknown."""
+    name, unclean = "unclean.leader.election.enable", frozenset({Guard.UNCLEAN_ELECTIONS})
+    for old, new, inherited, guards in (
+        ("false", "true", None, unclean),
+        (None, "TRUE", "false", unclean),
+        ("false", None, "true", unclean),
+        ("false", None, None, unclean),
+        ("false", None, "false", frozenset()),
+        (None, "true", "true", frozenset()),
+        ("true", "false", None, frozenset()),
+        ("true", None, "false", frozenset()),
+    ):
+        assert config_guards(resource_type, {name: old}, {name: new}, {name: inherited}) == guards, (
+            old,
+            new,
+            inherited,
+        )
+    both = config_guards(resource_type, {name: "false", "retention.ms": "2"}, {name: "true", "retention.ms": "1"})
+    assert both == unclean | SHRINKING
+
+
+def test_the_end_of_tiering_is_guarded() -> None:
+    """Unsetting remote.storage.enable deletes the tiered records as setting it to false does (KIP-950)."""
+    name = "remote.storage.enable"
+    assert config_guards("topic", {name: "true"}, {name: None}, {name: "false"}) == SHRINKING
+    assert config_guards("topic", {name: "false"}, {name: None}, {name: "false"}) == frozenset()

@@ -2,6 +2,8 @@
 
 import pytest
 
+from kafka_lagoon.apply.action import Guard
+from kafka_lagoon.cli.main import main
 from tests.cli.admin.faults import faults
 
 
@@ -17,3 +19,13 @@ def test_all_faults_at_once(capsys: pytest.CaptureFixture[str]) -> None:
         "nothing to change: give --config, --unset, --append or --subtract",
         "<default>: not the id of a broker",
     ]
+
+
+def test_every_guard_of_a_config_has_its_option(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the option nobody could make the change."""
+    with pytest.raises(SystemExit):
+        main(["admin", "alter-configs", "--help"])
+    shown = capsys.readouterr().out
+    assert all(
+        f"--{guard}" in shown for guard in (Guard.SHRINKING_RETENTION, Guard.UNCLEAN_ELECTIONS, Guard.INTERNAL_TOPICS)
+    )

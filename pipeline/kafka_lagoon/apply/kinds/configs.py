@@ -44,6 +44,7 @@ _LIMITS = frozenset(
     }
 )
 _POLICIES = frozenset({"cleanup.policy", "log.cleanup.policy"})
+_UNCLEAN, _TIERED = "unclean.leader.election.enable", "remote.storage.enable"
 _UNLIMITED = -1
 
 
@@ -108,18 +109,34 @@ def config_guards(
     after: Mapping[str, str | None],
     inherited: Mapping[str, str | None] | None = None,
 ) -> frozenset[Guard]:
-    """Guards of a change of configs that lowers retention.
+    """Guards of a change of configs that lowers retention, or lets replicas lead that do not have all records.
 
-    `inherited` are the values that hold where nothing is set; if one is unknown, the change counts as lowering.
+    `inherited` are the values that hold where nothing is set; if one is unknown, the change counts as dangerous.
     """
     if resource_type not in ("topic", "broker"):
         return frozenset()
     defaults = inherited or {}
-    for name, value in after.items():
-        old, new = (_effective(name, one, defaults) for one in (before.get(name), value))
-        if (name in _LIMITS and _is_lower(old, new)) or (name in _POLICIES and _deletes_more(old, new)):
-            return frozenset({Guard.SHRINKING_RETENTION})
-    return frozenset()
+    return frozenset(
+        guard
+        for name, value in after.items()
+        if (guard := _guard(name, _effective(name, before.get(name), defaults), _effective(name, value, defaults)))
+    )
+
+
+def _guard(name: str, old: str | None, new: str | None) -> Guard | None:
+    if name == _UNCLEAN:
+        return Guard.UNCLEAN_ELECTIONS if not _is(old, "true") and not _is(new, "false") else None
+    if (
+        (name in _LIMITS and _is_lower(old, new))
+        or (name in _POLICIES and _deletes_more(old, new))
+        or (name == _TIERED and not _is(old, "false") and not _is(new, "true"))  # deletes what is tiered (KIP-950)
+    ):
+        return Guard.SHRINKING_RETENTION
+    return None
+
+
+def _is(value: str | None, boolean: str) -> bool:
+    return value is not None and value.strip().lower() == boolean
 
 
 def _effective(name: str, own: str | None, inherited: Mapping[str, str | None]) -> str | None:

@@ -108,7 +108,7 @@ def _split(text: str) -> list[str]:
 
 
 COMMAND = Command(
-    kind=altering(Guard.SHRINKING_RETENTION, Guard.INTERNAL_TOPICS),
+    kind=altering(Guard.SHRINKING_RETENTION, Guard.UNCLEAN_ELECTIONS, Guard.INTERNAL_TOPICS),
     summary="Sets, edits and removes configs of a resource; configs that are not named stay unchanged.",
     examples=(
         "lagoon admin alter-configs topic orders -b kafka-1:9092 --config retention.ms=604800000",
