@@ -15,7 +15,7 @@ KNOWN: Mapping[str, Mapping[str, int]] = {
     "topic": {"retention.ms": LONG, "cleanup.policy": LIST, "min.insync.replicas": 3, "compression.type": STRING},
     "broker": {"log.cleaner.threads": 3, "ssl.keystore.password": PASSWORD, "broker.id": 3, "min.insync.replicas": 3},
     "group": {"consumer.session.timeout.ms": 3},
-    "client_metrics": {"interval.ms": 3, "metrics": LIST},
+    "client_metrics": {"interval.ms": 3, "metrics": LIST, "match": LIST},
 }
 
 

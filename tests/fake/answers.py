@@ -260,9 +260,13 @@ def _describe_configs(state: FakeCluster, _node: int, version: int, request: Any
     results = []
     for resource in request.resources:
         values = _configs_of(state, resource.resource_type, resource.resource_name)
+        source = 7 if resource.resource_type == describe_configs.CLIENT_METRICS else 1
         entries = (
             describe_configs.DescribeConfigsEntry(
-                name=name, value=value, config_source=1 if version >= 1 else -1, config_type=3 if version >= 3 else 0
+                name=name,
+                value=value,
+                config_source=source if version >= 1 else -1,
+                config_type=3 if version >= 3 else 0,
             )
             for name, value in (values or {}).items()
         )
@@ -278,9 +282,9 @@ def _describe_configs(state: FakeCluster, _node: int, version: int, request: Any
 
 
 def _configs_of(state: FakeCluster, resource_type: int, name: str) -> dict[str, str] | None:
-    """Return no configs of brokers, a few of topics, and None for a topic that does not exist."""
+    """Return what is set of brokers and client metrics, a few configs of topics, and None for a topic that does not exist."""
     own = {key: value or "" for key, value in state.configs.get((resource_type, name), {}).items()}
-    if resource_type == describe_configs.BROKER:
+    if resource_type in (describe_configs.BROKER, describe_configs.CLIENT_METRICS):
         return own
     topic = state.topics.get(name)
     if topic is None:

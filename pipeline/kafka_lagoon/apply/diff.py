@@ -42,11 +42,10 @@ def diff(desired: DesiredState, live: Live) -> list[Action]:
 def _config_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
     """Config changes of resources whose configs were read; a new topic gets its configs when it is created."""
     for resource_type, name, configs, path in written_configs(desired):
-        if values := live.values(resource_type, name):
-            unset_others = desired.owns.is_owned(resource_type, name)
+        described = live.configs.get(resource_type, {})
+        if name in described:  # also if nothing is set on it, and brokers list nothing then
+            values, unset_others = described[name], desired.owns.is_owned(resource_type, name)
             yield from _changed(desired, live, resource_type, name, values, configs, path, unset_others=unset_others)
-        elif resource_type == "broker" and name == DEFAULT and name in live.configs.get(resource_type, {}):
-            yield from _changed(desired, live, resource_type, name, {}, configs, path, unset_others=False)
     for resource_type, section in CONFIG_SECTIONS.items():
         for name, values in live.configs.get(resource_type, {}).items():
             if name not in desired.configs[resource_type] and desired.owns.is_owned(resource_type, name):

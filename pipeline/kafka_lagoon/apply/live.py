@@ -42,6 +42,12 @@ CONFIG_TYPES: Mapping[str, int] = {
     "group": GROUP,
     "client_metrics": CLIENT_METRICS,
 }
+_INT, _LIST = 3, 7  # of CONFIG_TYPES
+# Brokers before Kafka 4 describe only the keys of a subscription that are set, and none of one that does not exist.
+_OF_CLIENT_METRICS: Values = {
+    name: ConfigValue(own=None, inherited=None, is_sensitive=False, is_read_only=False, config_type=config_type)
+    for name, config_type in (("interval.ms", _INT), ("metrics", _LIST), ("match", _LIST))
+}
 _OF_LISTENER = re.compile(r"listener\.name\.[^.]+\.")
 
 
@@ -237,6 +243,7 @@ def _configs(
                 described[resource.name or DEFAULT] = values
         configs[resource_type] = {name: values for name, values in described.items() if name in names}
         known[resource_type] = {key: value for values in described.values() for key, value in values.items()}
+        known[resource_type] |= _OF_CLIENT_METRICS if resource_type == "client_metrics" else {}
     return configs, known
 
 
@@ -277,7 +284,7 @@ def _samples(
 ) -> list[str]:
     """A resource that shows which configs there are, if none of those that are described does: <default> has what is set.
 
-    Groups and client metrics are described whether or not they exist, so those that are written show it.
+    Groups are described whether or not they exist, so those that are written show it; subscriptions have the same few keys.
     """
     if resource_type == "broker":
         return [] if set(names) - {DEFAULT} else [str(broker_id) for broker_id in sorted(cluster.brokers)[:1]]
