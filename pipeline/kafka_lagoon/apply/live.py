@@ -16,6 +16,7 @@ from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.admin.scram import describe_scram_users
 from kafka_lagoon.admin.topics import describe_topics
 from kafka_lagoon.apply.desired.resources import Acl, ScramUser
+from kafka_lagoon.apply.kinds.configs import named_resource
 from kafka_lagoon.apply.kinds.names import DEFAULT, quota_name
 from kafka_lagoon.apply.kinds.quotas import quotas_of
 from kafka_lagoon.client.agreement import agreed_metadata
@@ -234,13 +235,13 @@ def _configs(
     known: dict[str, Values] = {}
     for resource_type, names in _names(cluster, wanted, topics, failures, deadline).items():
         samples = _samples(cluster, resource_type, names, topics)
-        resources = [config_resource(resource_type, name) for name in [*names, *samples]]
+        resources = {config_resource(resource_type, name): name for name in [*names, *samples]}
         described: dict[str, Values] = {}
-        for resource, values in config_values(cluster, resources, deadline).items():
+        for resource, values in config_values(cluster, list(resources), deadline).items():
             if isinstance(values, Failure):
-                failures += [values] if (resource.name or DEFAULT) in names else []
+                failures += [values] if resources[resource] in names else []
             else:
-                described[resource.name or DEFAULT] = values
+                described[resources[resource]] = values
         configs[resource_type] = {name: values for name, values in described.items() if name in names}
         known[resource_type] = {key: value for values in described.values() for key, value in values.items()}
         known[resource_type] |= _OF_CLIENT_METRICS if resource_type == "client_metrics" else {}
@@ -249,8 +250,7 @@ def _configs(
 
 def config_resource(resource_type: str, name: str) -> ConfigResource:
     """A resource as brokers identify it."""
-    is_default = resource_type == "broker" and name == DEFAULT  # a group may have this name
-    return ConfigResource(CONFIG_TYPES[resource_type], "" if is_default else name)
+    return named_resource(CONFIG_TYPES[resource_type], name)
 
 
 def _names(

@@ -10,11 +10,12 @@ from kafka_lagoon.apply.kinds.configs import (
     change_configs,
     config_guards,
     config_resource,
+    named_resource,
     resource_with_configs,
 )
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
-from kafka_lagoon.protocol.messages.describe_configs import BROKER, BROKER_LOGGER, TOPIC
+from kafka_lagoon.protocol.messages.describe_configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from kafka_lagoon.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
 from kafka_lagoon.secret import Secret
 from tests.admin.conftest import soon
@@ -82,6 +83,14 @@ def test_resources_are_named_both_ways() -> None:
     for of, name in ((ORDERS, "topic orders"), (ConfigResource(BROKER, ""), "broker <default>")):
         assert str(resource_with_configs(of)) == name
         assert config_resource(resource_with_configs(of)) == of
+
+
+@pytest.mark.parametrize("resource_type", [GROUP, CLIENT_METRICS])
+def test_only_brokers_have_a_default(resource_type: int) -> None:
+    """A group and a subscription named <default> keep their names."""
+    named = named_resource(resource_type, "<default>")
+    assert named == ConfigResource(resource_type, "<default>")
+    assert config_resource(resource_with_configs(named)) == named
 
 
 @pytest.mark.parametrize(

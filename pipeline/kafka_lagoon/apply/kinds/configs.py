@@ -50,12 +50,17 @@ _UNLIMITED = -1
 
 def config_resource(resource: Resource) -> ConfigResource:
     """The resource as brokers identify it."""
-    return ConfigResource(_TYPES[resource.type], "" if resource.name == ALL_BROKERS else resource.name)
+    return named_resource(_TYPES[resource.type], resource.name)
+
+
+def named_resource(resource_type: int, name: str) -> ConfigResource:
+    """The resource with a name: <default> is all brokers, and a name like others of groups and client metrics."""
+    return ConfigResource(resource_type, "" if (resource_type, name) == (BROKER, ALL_BROKERS) else name)
 
 
 def resource_with_configs(of: ConfigResource) -> Resource:
     """The resource as actions name it."""
-    return Resource(_TYPE_NAMES[of.resource_type], of.name or ALL_BROKERS)
+    return Resource(_TYPE_NAMES[of.resource_type], ALL_BROKERS if of == (BROKER, "") else of.name)
 
 
 def change_configs(

@@ -10,7 +10,7 @@ from kafka_lagoon.admin.config_values import ConfigResource, ConfigValue, Values
 from kafka_lagoon.admin.configs import PER_BROKER, RESOURCE_TYPES
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.apply.action import Action, Guard
-from kafka_lagoon.apply.kinds.configs import ALL_BROKERS, change_configs
+from kafka_lagoon.apply.kinds.configs import ALL_BROKERS, change_configs, named_resource
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.topics import config
 from kafka_lagoon.cli.command import Command
@@ -58,8 +58,7 @@ def _check(options: Namespace) -> Iterator[str]:
 
 def _plan(context: ClusterContext) -> PlannedActions:
     resource_type = RESOURCE_TYPES[context.options.kind]
-    names = dict.fromkeys("" if name == ALL_BROKERS else name for name in context.options.names)
-    resources = [ConfigResource(resource_type, name) for name in names]
+    resources = [named_resource(resource_type, name) for name in dict.fromkeys(context.options.names)]
     actions: list[Action] = []
     failures: list[Failure] = []
     for resource, values in config_values(context.cluster, resources, context.deadline).items():
