@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.live import Live
 from kafka_lagoon.apply.move_plan import left_on, move_actions, needs_moves
@@ -79,6 +81,24 @@ topics = ["nothing", "a"]
     only_two = live({"a": topic("a", [[1, 2]])}, brokers=2)
     _, faults = move_actions(desired("[[actions]]\naction = 'empty_broker'\nbroker = 2\n"), only_two)
     assert faults == ["x.toml:2: actions[1]: a-0 has 2 replicas, and no other broker is left for one of them"]
+
+
+@pytest.mark.parametrize("action", ["cancel_reassignments", "empty_broker"])
+def test_what_is_named_exists_and_may_be_touched(action: str) -> None:
+    """A topic or partition that is not there or not owned is a fault: passing it over would look like being done."""
+    text = f"[owns]\ntopics = ['a']\n[[actions]]\naction = '{action}'\n"
+    text += "broker = 3\n" if action == "empty_broker" else "partitions = ['a-7', 'b-0', 'c-0']\n"
+    _, faults = move_actions(desired(f"{text}topics = ['a', 'b', 'nothing']\n"), CLUSTER)
+    of_topics = [
+        "x.toml:7: actions[1].topics: topic b is not matched by owns.topics",
+        "x.toml:7: actions[1].topics: there is no topic nothing",
+    ]
+    of_partitions = [
+        "x.toml:6: actions[1].partitions: there is no partition a-7",
+        "x.toml:6: actions[1].partitions: topic b is not matched by owns.topics",
+        "x.toml:6: actions[1].partitions: there is no partition c-0",
+    ]
+    assert faults == of_topics + (of_partitions if action == "cancel_reassignments" else [])
 
 
 def test_moves_under_way() -> None:

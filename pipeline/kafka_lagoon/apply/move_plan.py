@@ -3,13 +3,13 @@
 A pure function of the desired state and the cluster. Earlier assignments count for the load of later proposals.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.checks import brokers_text
 from kafka_lagoon.apply.desired.document import Path
-from kafka_lagoon.apply.desired.model import CancelReassignments, DesiredTopic, EmptyBroker, Reassign
+from kafka_lagoon.apply.desired.model import CancelReassignments, DesiredTopic, EmptyBroker, OfPartitions, Reassign
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.kinds.moves import cancel, reassign
 from kafka_lagoon.apply.live import Live, LiveTopic
@@ -112,6 +112,34 @@ def may_touch(desired: DesiredState, topic: str, path: Path, faults: list[str]) 
     return False
 
 
+def chosen_topics(desired: DesiredState, live: Live, topics: Sequence[str], path: Path, faults: list[str]) -> list[str]:
+    """The named topics that there are and that may be touched; a fault for each other."""
+    chosen = []
+    for name in topics:
+        if name not in live.topics:
+            faults.append(desired.fault((*path, "topics"), f"there is no topic {name}"))
+        elif may_touch(desired, name, (*path, "topics"), faults):
+            chosen.append(name)
+    return chosen
+
+
+def chosen_partitions(
+    desired: DesiredState, live: Live, wanted: OfPartitions, faults: list[str]
+) -> list[TopicPartition]:
+    """The chosen partitions that there are and that may be touched; of all topics if none is chosen."""
+    names = chosen_topics(desired, live, wanted.topics, wanted.path, faults)
+    if not (wanted.topics or wanted.partitions):
+        names = [name for name in live.topics if desired.owns.may_touch("topic", name)]
+    partitions = [TopicPartition(name, number) for name in names for number in live.topics[name].partitions]
+    for partition in wanted.partitions:
+        path = (*wanted.path, "partitions")
+        if live.partition(partition) is None:
+            faults.append(desired.fault(path, f"there is no partition {partition}"))
+        elif may_touch(desired, partition.topic, path, faults):
+            partitions.append(partition)
+    return list(dict.fromkeys(partitions))
+
+
 def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
     desired, broker_id = moves.desired, wanted.broker
     if broker_id not in moves.live.racks and not any(broker_id in replicas for replicas in moves.targets.values()):
@@ -120,14 +148,10 @@ def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
             desired.fault((*wanted.path, "broker"), f"there is no broker {broker_id} (there are {there})")
         )
         return
-    for topic in wanted.topics:
-        if topic not in moves.live.topics:
-            moves.faults.append(desired.fault((*wanted.path, "topics"), f"there is no topic {topic}"))
-    chosen = {
-        partition
-        for partition in moves.targets
-        if (not wanted.topics or partition.topic in wanted.topics) and desired.owns.may_touch("topic", partition.topic)
-    }
+    topics = set(chosen_topics(desired, moves.live, wanted.topics, wanted.path, moves.faults))
+    if not wanted.topics:
+        topics = {name for name in moves.live.topics if desired.owns.may_touch("topic", name)}
+    chosen = {partition for partition in moves.targets if partition.topic in topics}
     proposed, impossible = without_broker(moves.targets, moves.live.racks, broker_id, chosen)
     for partition in impossible:
         reason = (
@@ -158,13 +182,10 @@ def left_on(desired: DesiredState, live: Live) -> list[str]:
 
 
 def _cancelled(moves: _Moves, wanted: CancelReassignments) -> Iterator[TopicPartition]:
-    for name, topic in moves.live.topics.items():
-        for number, known in topic.partitions.items():
-            partition = TopicPartition(name, number)
-            is_everywhere = not (wanted.topics or wanted.partitions)
-            is_chosen = is_everywhere or name in wanted.topics or partition in wanted.partitions
-            if is_chosen and (known.adding or known.removing) and moves.desired.owns.may_touch("topic", name):
-                yield partition
+    for partition in chosen_partitions(moves.desired, moves.live, wanted, moves.faults):
+        known = moves.live.partition(partition)
+        if known and (known.adding or known.removing):
+            yield partition
 
 
 def _reassigned(moves: _Moves) -> Iterator[Action]:

@@ -3,7 +3,7 @@
 Moves between brokers are not here: they depend on each other and are planned together (`move_plan`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ from kafka_lagoon.apply.kinds.groups import delete_group_action, group_state
 from kafka_lagoon.apply.kinds.moves import move_replica
 from kafka_lagoon.apply.kinds.partitions import delete_records_before, elect_leader
 from kafka_lagoon.apply.live import Live
-from kafka_lagoon.apply.move_plan import may_touch
+from kafka_lagoon.apply.move_plan import chosen_partitions, may_touch
 from kafka_lagoon.apply.offset_resets import HAS_MEMBERS, ShiftBy, reset_actions
 from kafka_lagoon.apply.transaction_aborts import abort_actions
 from kafka_lagoon.client.cluster import Cluster
@@ -84,24 +84,7 @@ class _Planner:
 
     def partitions(self, wanted: OfPartitions) -> list[TopicPartition]:
         """The chosen partitions that there are and that may be touched; of all topics if none is chosen."""
-        if not (wanted.topics or wanted.partitions):
-            names = [name for name in self.live.topics if self.desired.owns.may_touch("topic", name)]
-            return [partition for name in names for partition in self._of_topic(name)]
-        partitions: list[TopicPartition] = []
-        for name in wanted.topics:
-            if name not in self.live.topics:
-                self.fault((*wanted.path, "topics"), f"there is no topic {name}")
-            elif may_touch(self.desired, name, (*wanted.path, "topics"), self.plan.faults):
-                partitions += self._of_topic(name)
-        for partition in wanted.partitions:
-            if self.live.partition(partition) is None:
-                self.fault((*wanted.path, "partitions"), f"there is no partition {partition}")
-            elif may_touch(self.desired, partition.topic, (*wanted.path, "partitions"), self.plan.faults):
-                partitions.append(partition)
-        return list(dict.fromkeys(partitions))
-
-    def _of_topic(self, name: str) -> Iterator[TopicPartition]:
-        return (TopicPartition(name, number) for number in self.live.topics[name].partitions)
+        return chosen_partitions(self.desired, self.live, wanted, self.plan.faults)
 
     def may_touch_group(self, wanted: OneOff, group_id: str) -> bool:
         if self.desired.owns.may_touch("group", group_id):
