@@ -244,7 +244,8 @@ def _configs(
                 described[resources[resource]] = values
         configs[resource_type] = {name: values for name, values in described.items() if name in names}
         known[resource_type] = {key: value for values in described.values() for key, value in values.items()}
-        known[resource_type] |= _OF_CLIENT_METRICS if resource_type == "client_metrics" else {}
+        if resource_type == "client_metrics":
+            known[resource_type] = {**known[resource_type], **_OF_CLIENT_METRICS}
     return configs, known
 
 
