@@ -1,6 +1,8 @@
 """Rows have user, action, time and outcome, and no secret."""
 
 import json
+import math
+from dataclasses import replace
 
 from kafka_lagoon import __version__
 from kafka_lagoon.apply.action import Action, Guard, Plan, Resource
@@ -55,6 +57,13 @@ def test_both_rows_of_an_action_agree() -> None:
     assert started.source == "state.toml:3"
     assert started.software_version == __version__
     assert "hunter" not in repr((started, finished))
+
+
+def test_rows_are_json_for_every_reader() -> None:
+    """An infinite limit, which brokers accept for quotas, is text: JSON has no such number."""
+    endless = replace(ACTION, before={"request_percentage": math.inf}, secrets={})
+    started = Run.new("apply", SCRAM, 1000).started(PLAN, endless, "one", 1000)
+    assert started.before == '{"request_percentage": "Infinity"}'
 
 
 def test_who_it_was() -> None:

@@ -1,3 +1,7 @@
+import json
+import math
+from dataclasses import replace
+
 from kafka_lagoon.apply.action import Action, Guard, Resource
 from kafka_lagoon.apply.rendering import as_json, render, summary
 from kafka_lagoon.secret import Secret
@@ -53,3 +57,13 @@ def test_secrets_are_not_shown() -> None:
     )
     assert "hunter2" not in str([render([action]), as_json(action), action])
     assert as_json(action)["after"] == {"iterations": 8192}
+
+
+def test_limits_without_an_end() -> None:
+    """Brokers accept infinite limits of quotas; JSON has no number for them."""
+    action = replace(
+        CHANGED, before={"request_percentage": math.inf, "x": 2.5}, after={"request_percentage": 50.0, "x": 3.0}
+    )
+    assert [line.split(maxsplit=1)[1] for line in render([action])[1:]] == ["Infinity -> 50", "2.5 -> 3"]
+    assert as_json(action)["before"] == {"request_percentage": "Infinity", "x": 2.5}
+    assert json.loads(json.dumps(as_json(action), allow_nan=False))["after"] == {"request_percentage": 50.0, "x": 3.0}

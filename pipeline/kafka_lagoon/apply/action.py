@@ -6,6 +6,7 @@ guarded and recorded in the same way.
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
@@ -73,6 +74,13 @@ class Answered:
 def same_state(first: State, second: State) -> bool:
     """True if two states are the same as JSON, for which a tuple and a list are the same."""
     return _canonical(first) == _canonical(second)
+
+
+def json_values(value: Any) -> Any:
+    """A state as JSON has it: numbers that are not finite, which brokers accept as limits of quotas, become text."""
+    if isinstance(value, Mapping):
+        return {name: json_values(one) for name, one in value.items()}
+    return json.dumps(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @frozen

@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Protocol
 
 from kafka_lagoon import __version__
-from kafka_lagoon.apply.action import Action, Plan, State
+from kafka_lagoon.apply.action import Action, Plan, State, json_values
 from kafka_lagoon.apply.outcomes import ActionResult
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
@@ -103,4 +103,4 @@ class Run:
 
 
 def _json(state: State) -> str | None:
-    return None if state is None else json.dumps(state, sort_keys=True)
+    return None if state is None else json.dumps(json_values(state), sort_keys=True)

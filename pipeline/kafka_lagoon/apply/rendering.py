@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_lagoon.apply.action import Action, State
+from kafka_lagoon.apply.action import Action, State, json_values
 from kafka_lagoon.text import printable
 
 _ADDED, _CHANGED, _DELETED = "+", "~", "-"
@@ -27,8 +27,8 @@ def as_json(action: Action) -> dict[str, Any]:
         "action": action.kind,
         "resource_type": action.resource.type,
         "resource_name": action.resource.name,
-        "before": action.before,
-        "after": action.after,
+        "before": json_values(action.before),
+        "after": json_values(action.after),
         "guards": sorted(action.guards),
         "source": action.source,
     }
@@ -81,6 +81,6 @@ def _shown(value: Any) -> str:
         return "(not set)"
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
-    if isinstance(value, float) and value == int(value):
+    if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value)
+    return str(json_values(value))
