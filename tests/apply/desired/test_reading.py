@@ -294,8 +294,12 @@ def test_all_faults_at_once_with_their_lines(tmp_path: Path) -> None:
         ),
         ('actions = [{ action = "delete_records", before = "1" }]', ":2: actions[1]: topics or partitions is missing"),
         (
-            'actions = [{ action = "add_voter", voter = 1, directory_id = "d", listeners = ["x"] }]',
+            f'actions = [{{ action = "add_voter", voter = 1, directory_id = "{"AQEB" * 5}AQ", listeners = ["x"] }}]',
             ":2: actions[1].listeners[1]: 'x'",
+        ),
+        (
+            'actions = [{ action = "remove_voter", voter = 1, directory_id = "d" }]',
+            ":2: actions[1].directory_id: 'd' is no id of a directory",
         ),
     ],
 )

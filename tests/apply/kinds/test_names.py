@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_lagoon.apply.kinds.names import (
+    parse_directory_id,
     parse_listener,
     parse_partition,
     parse_quota_name,
@@ -87,9 +88,29 @@ def test_listeners() -> None:
         "CONTROLLER://:9093",
         "CONTROLLER://k3",
         "CONTROLLER://k3:x",
+        "CONTROLLER://k3:0",
+        "CONTROLLER://k3:65536",
+        f"CONTROLLER://k3:{'9' * 5_000}",
     ],
 )
 def test_texts_that_are_no_listener(text: str) -> None:
-    """Texts with a missing part are refused."""
+    """Texts with a missing part are refused, and ports that there are not."""
     with pytest.raises(ValueError, match="NAME://host:port"):
         parse_listener(text)
+
+
+def test_ids_of_directories() -> None:
+    """Only what brokers return: 16 bytes in Kafka's spelling, of which the last character has only four possible values."""
+    assert parse_directory_id("AQEBAQEBAQEBAQEBAQEBAQ") == "AQEBAQEBAQEBAQEBAQEBAQ"
+    for text in (
+        "",
+        "d",
+        "AQEBAQEBAQEBAQEBAQEBAR",
+        "AQEBAQEBAQEBAQEBAQEBAQ==",
+        "A" * 22,
+        "AQEB" * 8,
+        "ä" * 22,
+        "+" * 22,
+    ):
+        with pytest.raises(ValueError, match="no id of a directory"):
+            parse_directory_id(text)

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from kafka_lagoon.apply.desired import validators
 from kafka_lagoon.apply.desired.resources import OPERATIONS, PRINCIPAL, USER
 from kafka_lagoon.apply.desired.validators import matching, one_of, owned, parsed
-from kafka_lagoon.apply.kinds.names import DEFAULT, parse_partition
+from kafka_lagoon.apply.kinds.names import DEFAULT, parse_directory_id, parse_partition
 from kafka_lagoon.fetch import offset_specs
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import SCRAM_MECHANISMS
 from kafka_lagoon.secret import Secret
@@ -66,6 +66,7 @@ Password = Annotated[  # files of desired state are kept in version control
     Secret, parsed(_REFERENCE, Secret, "must be a reference, env:NAME or file:/path, and not the password itself")
 ]
 Level = Annotated[int, Field(ge=0, le=_MOST_INT16)]
+DirectoryId = Annotated[Text, AfterValidator(parse_directory_id)]
 Listener = Annotated[Text, AfterValidator(validators.listener)]
 Offset = Annotated[int, Field(ge=0, le=_MOST_INT64)]
 OffsetSpec = Annotated[offset_specs.OffsetSpec, PlainValidator(validators.offset_spec)]

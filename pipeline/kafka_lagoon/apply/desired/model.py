@@ -26,6 +26,7 @@ from kafka_lagoon.apply.desired.fields import (
     BrokerName,
     ByteRate,
     Configs,
+    DirectoryId,
     GroupName,
     Level,
     Limit,
@@ -289,7 +290,7 @@ class AddVoter(OneOff):
 
     action: Literal["add_voter"]
     voter: BrokerId
-    directory_id: Text
+    directory_id: DirectoryId
     listeners: Annotated[list[Listener], Field(min_length=1)]
 
 
@@ -298,7 +299,7 @@ class RemoveVoter(OneOff):
 
     action: Literal["remove_voter"]
     voter: BrokerId
-    directory_id: Text
+    directory_id: DirectoryId
 
 
 class DeleteRecords(OfChosenPartitions):

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 
 from kafka_lagoon.protocol.messages.describe_client_quotas import CLIENT_ID, IP, USER, QuotaEntity
 from kafka_lagoon.topic_partition import TopicPartition
+from kafka_lagoon.wire.primitives import uuid_bytes, uuid_text
 
 DEFAULT = "<default>"  # as Kafka's tools print it
+_MOST_PORT, _ID_LENGTH = 65_535, 22
 _ENTITY_TYPES = (USER, CLIENT_ID, IP)
 
 _PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]{1,10})", re.DOTALL)
@@ -58,9 +60,24 @@ def parse_listener(text: str) -> tuple[str, str, int]:
     """Name, host and port of a listener as brokers' settings have it, NAME://host:port; ValueError for anything else."""
     name, separator, address = text.partition("://")
     host, colon, port = address.rpartition(":")
-    if not (name and separator and host and colon and port.isdecimal()):
+    is_port = port.isdecimal() and len(port) <= len(str(_MOST_PORT)) and 0 < int(port) <= _MOST_PORT
+    if not (name and separator and host and colon and is_port):
         raise ValueError(f"{text!r} is not NAME://host:port")
     return name, host.strip("[]"), int(port)
+
+
+def parse_directory_id(text: str) -> str:
+    """The id of a log directory as Kafka spells it; ValueError for anything else.
+
+    Other spellings of the same bytes are refused too: they would differ from the id that brokers return.
+    """
+    try:
+        is_id = len(text) == _ID_LENGTH and uuid_text(uuid_bytes(text)) == text
+    except ValueError:
+        is_id = False
+    if not is_id:
+        raise ValueError(f"{text!r} is no id of a directory, {_ID_LENGTH} characters as in its meta.properties")
+    return text
 
 
 def quoted(text: str, separators: str = "") -> str:

@@ -15,7 +15,7 @@ from kafka_lagoon.apply.kinds.cluster import (
     update_feature,
     voters,
 )
-from kafka_lagoon.apply.kinds.names import parse_listener
+from kafka_lagoon.apply.kinds.names import parse_directory_id, parse_listener
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.arguments import MOST_INT32, number_from
 from kafka_lagoon.cli.command import Command
@@ -42,6 +42,13 @@ def _listener(text: str) -> str:
     return text
 
 
+def _directory_id(text: str) -> str:
+    try:
+        return parse_directory_id(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
 def _declare_adding(parser: ArgumentParser) -> None:
     parser.add_argument(
         "voter",
@@ -61,7 +68,9 @@ def _declare_adding(parser: ArgumentParser) -> None:
 
 
 def _add_directory(parser: ArgumentParser, default: str) -> None:
-    parser.add_argument("--directory-id", metavar="UUID", help=f"directory.id in its meta.properties; {default}")
+    parser.add_argument(
+        "--directory-id", type=_directory_id, metavar="UUID", help=f"directory.id in its meta.properties; {default}"
+    )
 
 
 def _plan_adding(context: ClusterContext) -> PlannedActions:
