@@ -27,6 +27,8 @@ _HEADER = struct.Struct(">hhih")
 
 
 class _Handler(socketserver.StreamRequestHandler):
+    disable_nagle_algorithm = True  # as Kafka does: answers do not wait for TCP's delayed acknowledgements
+
     def handle(self) -> None:
         """Answer frame after frame until the client disconnects or a fault ends it."""
         server: Any = self.server

@@ -44,7 +44,7 @@ class FakePartition:
     epoch_ends: dict[int, int] = field(default_factory=dict)  # leader epoch -> offset after its last record
     times: tuple[tuple[int, int], ...] = ()  # (timestamp, offset) of some records, ascending
     size: int = 0
-    produce_errors: list[int] = field(default_factory=list)  # errors of the next Produce requests, which write nothing
+    produce_errors: list[int] = field(default_factory=list)  # of the next Produce requests; 7 and 20 write all the same
     preferred: dict[str, int] = field(default_factory=dict)  # rack -> replica that the leader names for readers in it
 
     @property

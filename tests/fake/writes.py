@@ -1,6 +1,7 @@
 """The APIs of the fake cluster that write to a partition's log.
 
-A batch that a producer id numbers is written once; without an id it is written as often as it comes.
+A batch that a producer id numbers is written once, as long as it is among the last five of its producer: Kafka remembers no
+more. Without an id it is written as often as it comes.
 """
 
 import struct
@@ -11,6 +12,8 @@ from kafka_lagoon.protocol.messages import init_producer_id, produce
 from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
 
 NOT_LEADER, UNKNOWN_TOPIC, OUT_OF_ORDER, UNKNOWN_ID = 6, 3, 45, 100
+APPENDED = frozenset({7, 20})  # REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND: the batch is in the log
+REMEMBERED = 5
 _BY_ID = 13
 _ids = count(4_000)
 
@@ -41,23 +44,31 @@ def _refused(requested: Any, code: int) -> produce.PartitionProduceResponse:
 def _written(log: FakePartition, node: int, requested: Any) -> produce.PartitionProduceResponse:
     if log.leader_id != node:
         return _refused(requested, NOT_LEADER)
-    if log.produce_errors and (code := log.produce_errors.pop(0)):
+    code = log.produce_errors.pop(0) if log.produce_errors else 0
+    if code and code not in APPENDED:
         return _refused(requested, code)
+    answer = _once(log, requested)
+    return _refused(requested, code) if code and not answer.error_code else answer
+
+
+def _once(log: FakePartition, requested: Any) -> produce.PartitionProduceResponse:
     data = bytes(requested.records)
     (last_delta,) = struct.unpack_from(">i", data, 23)
     producer_id, _, sequence = struct.unpack_from(">qhi", data, 43)
     written = [
         batch for batch in log.log if producer_id >= 0 and struct.unpack_from(">q", batch.data, 43)[0] == producer_id
     ]
-    for batch in written:
+    for batch in written[-REMEMBERED:]:
         if struct.unpack_from(">i", batch.data, 53)[0] == sequence:
-            return produce.PartitionProduceResponse(
-                index=requested.index, error_code=0, base_offset=batch.base_offset, record_errors=()
-            )
+            return _accepted(requested, batch.base_offset)
     if producer_id >= 0 and sequence != sum(batch.last_offset - batch.base_offset + 1 for batch in written):
         return _refused(requested, OUT_OF_ORDER)
     base = log.high_watermark
     log.append(FakeBatch(base, base + last_delta, struct.pack(">q", base) + data[8:], log.leader_epoch))
+    return _accepted(requested, base)
+
+
+def _accepted(requested: Any, base: int) -> produce.PartitionProduceResponse:
     return produce.PartitionProduceResponse(index=requested.index, error_code=0, base_offset=base, record_errors=())
 
 

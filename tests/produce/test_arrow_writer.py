@@ -139,6 +139,19 @@ def test_state_of_each_partition(news: FakeCluster, connect: Connect) -> None:
         to.flush()
 
 
+@pytest.mark.parametrize("errors", [[7], [0, 20], [7, 0, 0, 0, 0, 7], [7, 0, 20, 0, 0, 7, 7]])
+@pytest.mark.parametrize("in_flight", [5, 30])
+def test_batches_that_were_appended_although_refused(
+    news: FakeCluster, connect: Connect, errors: list[int], in_flight: int
+) -> None:
+    """Kafka recognizes the last five batches of a producer, so that no more of them may be on their way at a time."""
+    news.topics["news"].partitions[0].produce_errors = list(errors)
+    with writer(connect(max_in_flight_requests_per_connection=in_flight)) as to:
+        to.write(rows(numbered(500)), topic="news", partition=0)
+    assert not to.failures
+    assert values(news, 0) == numbered(500)
+
+
 @pytest.mark.parametrize("fault", [Close(), Close(sent=10), Slow(0.05)])
 def test_answers_that_are_lost(news: FakeCluster, connect: Connect, fault: Close | Slow) -> None:
     """All batches without a response are sent again, and each is in the log once."""

@@ -45,6 +45,22 @@ def test_batches_are_sent_in_turns() -> None:
     assert [len(some) for some in _queues(is_idempotent=False)[0].first(1_000).values()] == [1, 1]
 
 
+def test_a_round_has_few_batches_of_a_partition() -> None:
+    """Brokers recognize five batches. Answered ones after an unanswered one are among them: they are in the log, too."""
+    queues = BatchQueues(is_idempotent=True, timeout_ms=1_000)
+    batches = [Batch(first, 10, b"x") for first in range(0, 80, 10)]
+    for batch in batches:
+        queues.add(FIRST, batch)
+    assert queues.first(1_000)[FIRST] == batches[:5]
+    for batch in batches[1:5]:
+        _answer(batch, 100)
+    _refuse(queues, batches[0], TIMED_OUT)
+    assert queues.first(1_000)[FIRST] == batches[:1]
+    _answer(batches[0], 90)
+    queues.reconcile([FIRST], 0.0)
+    assert queues.first(1_000)[FIRST] == batches[5:]
+
+
 def test_what_is_written_is_reported_in_order() -> None:
     """Batches are reported up to the first one without an answer, which is sent next. An unknown offset is None."""
     queues, batches = _queues()

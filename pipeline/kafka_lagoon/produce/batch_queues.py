@@ -1,14 +1,17 @@
 """Keeps the batches of each partition in their order until they are answered, and decides about sending again.
 
-Brokers take numbered batches only in order. If a batch is refused, they refuse the batches after it, too
-(OUT_OF_ORDER_SEQUENCE_NUMBER), so all of them are sent again in order, the same bytes; brokers recognize batches that are in
-the log already. Batches without numbers are sent one at a time, and not again if they may have been written. A partition
-ends at its first batch that is not written; other partitions continue.
+Brokers take numbered batches only in order. If a batch is not appended, they refuse the batches after it, too
+(OUT_OF_ORDER_SEQUENCE_NUMBER); after one that is appended and refused all the same (REQUEST_TIMED_OUT) they take them. What is
+not confirmed is sent again in order, the same bytes. Brokers recognize the last five batches of a producer in a partition, so
+no more may follow an unconfirmed one, whatever max_in_flight_requests_per_connection is. Batches without numbers are sent one
+at a time, and not again if they may have been written. A partition ends at its first batch that is not written; other
+partitions continue.
 """
 
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from kafka_lagoon.client.broker import may_have_arrived
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
@@ -29,6 +32,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 
 AFTER_UNWRITTEN = "AFTER_UNWRITTEN_BATCH"
 _GONE, _GONE_ROUNDS = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID}), 3  # as in client/routing.py
+_REMEMBERED = 5  # ProducerStateEntry.NUM_BATCHES_TO_RETAIN of Kafka; an older batch is out of order, which is final
 _UNSURE = frozenset({REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND})
 
 
@@ -128,13 +132,13 @@ class BatchQueues:
         self._queues.setdefault(partition, _Queue()).failure = failure
 
     def first(self, most_bytes: int) -> dict[TopicPartition, list[Batch]]:
-        """The first batches of all partitions, in turn, until there are so many bytes; one at least."""
+        """The first few batches of all partitions, in turn, until there are so many bytes; one at least."""
+        depth = _REMEMBERED if self._is_idempotent else 1
         waiting = {
-            partition: [batch for batch in queue.batches if batch.answer is None]
+            partition: [batch for batch in islice(queue.batches, depth) if batch.answer is None]
             for partition, queue in self._queues.items()
             if queue.batches
         }
-        depth = max(map(len, waiting.values()), default=0) if self._is_idempotent else 1
         chosen: dict[TopicPartition, list[Batch]] = {}
         size = 0
         for level in range(depth):

@@ -1,8 +1,8 @@
 """Sends batches to the leaders of their partitions in a thread, while further batches are made.
 
-It sends in rounds. Because Produce takes one batch of a partition, a broker gets a request for each waiting batch of a
+It sends in rounds. Because Produce takes one batch of a partition, a broker gets a request for each batch that a round has of a
 partition, up to max_in_flight_requests_per_connection without an answer. While a round is sent, the next batches are encoded;
-the order within a partition is that of batch_queues.py.
+the order within a partition, and how many of its batches a round has, is decided in batch_queues.py.
 """
 
 import threading
