@@ -1,14 +1,21 @@
-"""The offsets of a stream: their JSON, and the offsets at which reading starts between two of them."""
+"""The offsets of a stream: their JSON, those at which reading starts between two of them, and those of a fake cluster's logs."""
 
 import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from kafka_lagoon.errors import TableError
-from kafka_lagoon.source.stream import StreamOffsets
+from kafka_lagoon.errors import ConfigError, RecordsError, TableError
+from kafka_lagoon.source.data_source import LagoonSource
+from kafka_lagoon.source.stream import LagoonStream, StreamOffsets
 from kafka_lagoon.topic_partition import TopicPartition
+from tests.fake.batches import batch
+from tests.fake.broker import FakeBroker
+from tests.fake.cluster import FakeCluster, FakePartition
 
+Streams = Callable[..., LagoonStream]
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 
 
@@ -77,3 +84,60 @@ def test_a_log_that_was_cut_off():
     starts, lines = reached({A0: 4}).since(reached({A0: 5}))
     assert starts.offsets == {A0: 4}
     assert lines == ["a:0 ends at 4, and was read up to 5"]
+
+
+@pytest.fixture
+def streams(state: FakeCluster, brokers: dict[int, FakeBroker]) -> Iterator[Streams]:  # noqa: ARG001
+    """Make streams of topic t as Spark does."""
+    made: list[LagoonStream] = []
+    servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+
+    def make(**options: str) -> LagoonStream:
+        source = LagoonSource({"kafka.bootstrap.servers": servers, "subscribe": "t", **options})
+        made.append(source.streamReader(source.schema()))
+        return made[-1]
+
+    yield make
+    for stream in made:
+        stream.stop()
+
+
+@pytest.fixture
+def in_transaction(state: FakeCluster) -> FakePartition:
+    """A log of 20 records, of which the last ten are in an open transaction; the time of offset 15 is 2000."""
+    state.add_topic("t", 1, end=0)
+    log = state.topics["t"].partitions[0]
+    log.append(batch(0, [b"x"] * 20))
+    log.last_stable_offset, log.times = 10, ((1_000, 0), (2_000, 15))
+    return log
+
+
+def test_a_deleted_topic_with_available_now(
+    state: FakeCluster, streams: Streams, in_transaction: FakePartition
+) -> None:
+    """It is a loss, which can be accepted, as with other triggers; the target stays where the first micro-batch found it."""
+    state.add_topic("gone", 1, end=0)
+    first = streams(subscribe="t,gone", startingOffsets="earliest").initialOffset()
+    del state.topics["gone"]
+    stream = streams(subscribe="t,gone", failOnDataLoss="false")
+    stream.prepareForTriggerAvailableNow()
+    end = stream.latestOffset(first, ReadAllAvailable())
+    assert end.keys() - {"#topic_ids"} == {"t"}
+    in_transaction.last_stable_offset = 20
+    assert stream.latestOffset(end, ReadAllAvailable()) == end
+    stream.prepareForTriggerAvailableNow()
+    assert stream.latestOffset(end, ReadAllAvailable())["t"] == {"0": 20}
+    strict = streams(subscribe="t,gone")
+    strict.prepareForTriggerAvailableNow()
+    with pytest.raises(RecordsError, match="gone:0 is gone"):
+        strict.latestOffset(first, ReadAllAvailable())
+
+
+def test_an_unknown_topic_with_available_now(streams: Streams, in_transaction: FakePartition) -> None:  # noqa: ARG001
+    """A topic that the checkpoint does not have is a fault of the options."""
+    stream = streams()
+    first = stream.initialOffset()
+    misspelt = streams(subscribe="t,tt")
+    misspelt.prepareForTriggerAvailableNow()
+    with pytest.raises(ConfigError, match="there is no topic tt"):
+        misspelt.latestOffset(first, ReadAllAvailable())

@@ -100,7 +100,8 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, query: Query) -> None:
         self._query = query
         self._cluster: Cluster | None = None
-        self._target: StreamOffsets | None = None  # with trigger(availableNow=True), the end of the query
+        self._ends_once = False  # with trigger(availableNow=True)
+        self._target: StreamOffsets | None = None  # the end of the query then
         self._known: frozenset[str] = frozenset()  # topics that existed once and may have been deleted since
         self._latest: StreamOffsets | None = None
 
@@ -126,6 +127,7 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._known |= {partition.topic for partition in before.offsets}
         cluster, deadline = self._connected()
         self._latest = self._target or self._ends(cluster, deadline)
+        self._target = self._latest if self._ends_once else None
         starts, lines = self._latest.since(before)
         lose(self._query.options, lines)
         if not isinstance(limit, ReadMaxRows):
@@ -139,8 +141,11 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._latest.to_json() if self._latest else None
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
-        """Remember the ends of the logs, where the query ends."""
-        self._target = self._ends(*self._connected())
+        """Let the query end where the logs end at its first micro-batch.
+
+        Only then the topics of its checkpoint are known, of which some may have been deleted.
+        """
+        self._ends_once, self._target = True, None
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The splits of a micro-batch's tasks."""
