@@ -112,6 +112,48 @@ def in_transaction(state: FakeCluster) -> FakePartition:
     return log
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        {"startingTimestamp": "2000"},
+        {"startingOffsetsByTimestamp": '{"t":{"0":2000}}'},
+        {"startingOffsets": '{"t":{"0":15}}'},
+    ],
+)
+def test_a_start_in_an_open_transaction(streams: Streams, in_transaction: FakePartition, start: dict[str, str]) -> None:
+    """The stream waits there, without a loss; records from before its start are not delivered when the transaction ends."""
+    stream = streams(**start)
+    first = stream.initialOffset()
+    waiting = stream.latestOffset(first, ReadAllAvailable())
+    assert first["t"] == waiting["t"] == {"0": 15}
+    assert stream.partitions(first, waiting) == []
+    in_transaction.last_stable_offset = 20
+    end = stream.latestOffset(waiting, stream.getDefaultReadLimit())
+    splits = [split for task in stream.partitions(waiting, end) for split in task.value.splits]
+    assert [(split.from_offset, split.to_offset) for split in splits] == [(15, 20)]
+
+
+def test_a_start_after_the_log(streams: Streams, in_transaction: FakePartition) -> None:
+    """It is a loss after the high watermark, when the stream starts and later."""
+    with pytest.raises(RecordsError, match="startingOffsets: t:0 has offsets 0 to 20, not 21"):
+        streams(startingOffsets='{"t":{"0":21}}').initialOffset()
+    stream = streams(startingOffsets='{"t":{"0":15}}')
+    first = stream.initialOffset()
+    in_transaction.high_watermark = 12
+    with pytest.raises(RecordsError, match="t:0 ends at 10, and was read up to 15"):
+        stream.latestOffset(first, ReadAllAvailable())
+
+
+def test_a_re_created_topic_with_an_open_transaction(
+    state: FakeCluster, streams: Streams, in_transaction: FakePartition
+) -> None:
+    """The new topic is read from its beginning to its last stable offset, not to where the old one was read to."""
+    stream = streams(startingOffsets='{"t":{"0":15}}', failOnDataLoss="false")
+    first = stream.initialOffset()
+    state.topics["t"].topic_id = bytes(range(16))
+    assert stream.latestOffset(first, ReadAllAvailable())["t"] == {"0": in_transaction.last_stable_offset}
+
+
 def test_a_deleted_topic_with_available_now(
     state: FakeCluster, streams: Streams, in_transaction: FakePartition
 ) -> None:

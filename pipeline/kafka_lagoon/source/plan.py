@@ -203,13 +203,16 @@ def _resolved(
     logs: Mapping[TopicPartition, LogBounds],
     deadline: Deadline,
 ) -> ResolvedOffsets:
-    """The offsets of the specs. An offset after the end of the log is a loss, too: a stream compares it with the end."""
+    """The offsets of the specs, if all are in their logs. A start may be in an open transaction, where an end would be cut."""
     resolved = resolve(cluster, specs, logs, deadline)
     refuse_failures(resolved.failures.values())
+    is_end = specs is options.end
+    lasts = {one: logs[one].end if is_end else logs[one].high_watermark for one in resolved.outside}
     lines = [
         f"{specs.name}: {partition.topic}:{partition.partition} has offsets {logs[partition].log_start_offset} "
-        f"to {logs[partition].end}, not {offset}"
+        f"to {lasts[partition]}, not {offset}"
         for partition, offset in resolved.outside.items()
+        if not logs[partition].log_start_offset <= offset <= lasts[partition]
     ]
     lose(options, lines)
     return resolved

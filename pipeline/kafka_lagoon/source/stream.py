@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, list_offsets
+from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, Kind, list_offsets
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.delta.stored_json import reading
@@ -76,9 +76,7 @@ class StreamOffsets:
         starts: dict[TopicPartition, int] = {}
         gone = sorted(before.offsets.keys() - self.offsets.keys())
         lines = [f"{partition.topic}:{partition.partition} is gone" for partition in gone]
-        re_created = [
-            topic for topic, topic_id in self.topic_ids.items() if before.topic_ids.get(topic, topic_id) != topic_id
-        ]
+        re_created = [topic for topic in self.topic_ids if self.is_re_created(topic, before)]
         lines += [f"topic {topic} was re-created" for topic in sorted(re_created)]
         for partition, end in self.offsets.items():
             start = 0 if partition.topic in re_created else before.offsets.get(partition, 0)
@@ -86,6 +84,11 @@ class StreamOffsets:
                 lines.append(f"{partition.topic}:{partition.partition} ends at {end}, and was read up to {start}")
             starts[partition] = min(start, end)
         return replace(self, offsets=starts), lines
+
+    def is_re_created(self, topic: str, before: "StreamOffsets") -> bool:
+        """True if the topic is another one of the same name than at earlier offsets."""
+        topic_id = self.topic_ids.get(topic)
+        return topic_id is not None and before.topic_ids.get(topic, topic_id) != topic_id
 
 
 def _of_type(kind: type[Value], stored: Any) -> Value:
@@ -126,7 +129,7 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         before = StreamOffsets.from_json(start)
         self._known |= {partition.topic for partition in before.offsets}
         cluster, deadline = self._connected()
-        self._latest = self._target or self._ends(cluster, deadline)
+        self._latest = self._target or self._ends(cluster, before, deadline)
         self._target = self._latest if self._ends_once else None
         starts, lines = self._latest.since(before)
         lose(self._query.options, lines)
@@ -185,28 +188,51 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._cluster = self._query.connect(deadline)
         return self._cluster, deadline
 
-    def _ends(self, cluster: Cluster, deadline: Deadline) -> StreamOffsets:
+    def _ends(self, cluster: Cluster, before: StreamOffsets, deadline: Deadline) -> StreamOffsets:
         selected = select_partitions(cluster, self._query.options, deadline, self._known)
         self._known |= set(selected.topic_ids)
-        kind = LAST_STABLE if self._query.options.isolation_level == READ_COMMITTED else HIGH_WATERMARK
-        gathered = list_offsets(cluster, selected.partitions, [kind], deadline)[kind]
-        refuse_failures(gathered.failures.values())
-        offsets = {partition: answer.offset for partition, answer in gathered.answers.items()}
-        return StreamOffsets(offsets=offsets, topic_ids=_known_ids(selected.topic_ids))
+        is_committed = self._query.options.isolation_level == READ_COMMITTED
+        kind = LAST_STABLE if is_committed else HIGH_WATERMARK
+        offsets = _offsets(cluster, selected.partitions, kind, deadline)
+        ends = StreamOffsets(offsets=offsets, topic_ids=_known_ids(selected.topic_ids))
+        return _not_before_start(cluster, ends, before, deadline) if is_committed else ends
 
     def _backlog(
         self, cluster: Cluster, starts: StreamOffsets, ends: StreamOffsets, deadline: Deadline
     ) -> list[PlannedRange]:
         """The unread ranges in the order of their partitions; deleted offsets do not count."""
         unread = sorted(partition for partition, end in ends.offsets.items() if end > starts.offsets[partition])
-        gathered = list_offsets(cluster, unread, [LOG_START], deadline)[LOG_START]
-        refuse_failures(gathered.failures.values())
+        log_starts = _offsets(cluster, unread, LOG_START, deadline)
         ranges = []
         for partition in unread:
-            start, end = gathered.answers[partition].offset, ends.offsets[partition]
+            start, end = log_starts[partition], ends.offsets[partition]
             bounds = LogBounds(log_start_offset=start, high_watermark=end, last_stable_offset=end, end=end)
             ranges.append(_range(partition, starts, ends, bounds))
         return ranges
+
+
+def _offsets(
+    cluster: Cluster, partitions: Sequence[TopicPartition], kind: Kind, deadline: Deadline
+) -> dict[TopicPartition, int]:
+    gathered = list_offsets(cluster, partitions, [kind], deadline)[kind]
+    refuse_failures(gathered.failures.values())
+    return {partition: answer.offset for partition, answer in gathered.answers.items()}
+
+
+def _not_before_start(
+    cluster: Cluster, ends: StreamOffsets, before: StreamOffsets, deadline: Deadline
+) -> StreamOffsets:
+    """The ends, or the start of a stream in an open transaction: it is after the last stable offset, and nothing is lost."""
+    after = [
+        partition
+        for partition, end in ends.offsets.items()
+        if before.offsets.get(partition, 0) > end and not ends.is_re_created(partition.topic, before)
+    ]
+    if not after:  # as nearly always, so that a waiting stream asks for one kind of offsets
+        return ends
+    log_ends = _offsets(cluster, after, HIGH_WATERMARK, deadline)
+    kept = {one: before.offsets[one] for one in after if before.offsets[one] <= log_ends[one]}
+    return replace(ends, offsets={**ends.offsets, **kept})
 
 
 def _known_ids(topic_ids: Mapping[str, str | None]) -> dict[str, str]:
@@ -216,9 +242,9 @@ def _known_ids(topic_ids: Mapping[str, str | None]) -> dict[str, str]:
 def _inside(
     offsets: Mapping[TopicPartition, int], logs: Mapping[TopicPartition, LogBounds]
 ) -> dict[TopicPartition, int]:
-    """Offsets limited to the bounds of their logs."""
+    """Offsets limited to the bounds of their logs. One in an open transaction stays: records before it are not asked for."""
     return {
-        partition: max(logs[partition].log_start_offset, min(offset, logs[partition].end))
+        partition: max(logs[partition].log_start_offset, min(offset, logs[partition].high_watermark))
         for partition, offset in offsets.items()
     }
 
