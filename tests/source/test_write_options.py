@@ -52,6 +52,7 @@ def test_what_options_mean() -> None:
     assert (options.transactions, options.prefix, options.transaction_timeout_ms) == ("run", "nightly", 30_000)
     assert (options.codec, options.batch_bytes) == (3, 1_000)
     assert parsed({"kafka.acks": "1", "kafka.linger.ms": "5"}).acks == 1
+    parsed({"kafka.partitioner.ignore.keys": "false", "kafka.max.request.size": "4194304"})
 
 
 def test_streams_are_in_transactions() -> None:
@@ -71,6 +72,10 @@ def test_streams_are_in_transactions() -> None:
         ({"kafka.bootstrap.servers": ""}, "kafka.bootstrap.servers: must be set, to host:port of some brokers"),
         ({"kafka.key.serializer": "x"}, "kafka.key.serializer: keys are strings or binary: cast the column"),
         ({"kafka.enable.idempotence": "false"}, "kafka.enable.idempotence: with acks=all it is always on; acks=1 writes without it"),
+        ({"kafka.partitioner.ignore.keys": "TRUE"}, "kafka.partitioner.ignore.keys: keys always choose the partition: set column partition"),
+        ({"kafka.max.request.size": "1000"}, "kafka.max.request.size: requests have up to 4194304 bytes, and records up to max.message.bytes: leave it out"),
+        ({"kafka.max.request.size": "5000000", "kafka.batch.size": "6000000"}, "kafka.max.request.size: requests have up to 6000000 bytes, and records up to max.message.bytes: leave it out"),
+        ({"kafka.max.request.size": "1M"}, "kafka.max.request.size: '1M' is not a whole number above 0"),
         ({"kafka.acks": "1", "transactions": "task"}, "kafka.acks: transactions=task needs acks=all"),
         ({"kafka.transactional.id": "x"}, "kafka.transactional.id: set transactions=task or transactions=run with it"),
         ({"kafka.batch.size": "0"}, "kafka.batch.size: '0' is not a whole number above 0"),

@@ -27,7 +27,7 @@ from kafka_lagoon.protocol.error_codes import LEADER_NOT_AVAILABLE
 from kafka_lagoon.protocol.messages.produce import NO_ACKS, PRODUCE
 from kafka_lagoon.topic_partition import TopicPartition
 
-_MAX_REQUEST_BYTES = 4 << 20  # brokers take socket.request.max.bytes, 100 MB; smaller requests overlap better
+MAX_REQUEST_BYTES = 4 << 20  # brokers take socket.request.max.bytes, 100 MB; smaller requests overlap better
 
 AddPartitions = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, Failure]]
 _Batches = Mapping[TopicPartition, Sequence[Batch]]
@@ -245,7 +245,7 @@ def _split(batches: _Batches) -> list[_Request]:
         for partition, some in batches.items():
             if level >= len(some):
                 continue
-            is_full = size + len(some[level].data) > _MAX_REQUEST_BYTES or partition in requests[-1]
+            is_full = size + len(some[level].data) > MAX_REQUEST_BYTES or partition in requests[-1]
             if requests[-1] and is_full:
                 requests.append({})
                 size = 0

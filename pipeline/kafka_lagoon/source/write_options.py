@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.produce.batch_sender import MAX_REQUEST_BYTES
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS, LEADER_ACKS, NO_ACKS
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.source.options import OptionTexts
@@ -85,7 +86,7 @@ def parse_sink(given: Mapping[str, str], schema: "StructType", *, overwrite: boo
         "transactions",
         (OF_TASKS, NO_TRANSACTIONS, OF_THE_RUN) if is_stream else (NO_TRANSACTIONS, OF_TASKS, OF_THE_RUN),
     )
-    acks = producer.word("kafka.acks", tuple(_ACKS))
+    acks, request_bytes = producer.word("kafka.acks", tuple(_ACKS)), producer.number("kafka.max.request.size")
     options = SinkOptions(
         kafka=kafka,
         topic=texts.text("topic"),
@@ -105,6 +106,7 @@ def parse_sink(given: Mapping[str, str], schema: "StructType", *, overwrite: boo
         *producer.problems,
         *_unknown(ours),
         *_kafka_problems(kafka),
+        *_size_problems(request_bytes, options.batch_bytes),
         *_contradictions(options, is_stream=is_stream),
         *_column_problems(schema, options.topic),
     ]
@@ -129,7 +131,19 @@ def _kafka_problems(kafka: Mapping[str, str]) -> list[str]:
         problems.append("kafka.bootstrap.servers: must be set, to host:port of some brokers")
     if kafka.get("enable.idempotence", "true").lower() != "true":
         problems.append("kafka.enable.idempotence: with acks=all it is always on; acks=1 writes without it")
+    if kafka.get("partitioner.ignore.keys", "false").lower() != "false":
+        problems.append("kafka.partitioner.ignore.keys: keys always choose the partition: set column partition")
     return problems
+
+
+def _size_problems(most: int | None, batch_bytes: int) -> list[str]:
+    """Requests are not made smaller for the option; records are limited by their topic alone."""
+    needed = max(MAX_REQUEST_BYTES, batch_bytes)
+    if most is None or most >= needed:
+        return []
+    return [
+        f"kafka.max.request.size: requests have up to {needed} bytes, and records up to max.message.bytes: leave it out"
+    ]
 
 
 def _contradictions(options: SinkOptions, *, is_stream: bool) -> list[str]:
