@@ -151,13 +151,17 @@ def test_offsets_outside_of_the_log(kafka: LocalKafka, reader: Reader):
 
 
 def test_committed_records_end_at_the_last_stable_offset(kafka: LocalKafka, reader: Reader):
-    """Records of an open transaction are only read with kafka.isolation.level=read_uncommitted."""
+    """Records of an open transaction are only read with kafka.isolation.level=read_uncommitted. A start there is no loss."""
     create(kafka, "source-stable")
     produce(kafka, "source-stable", [b"v"] * 5)
     uncommitted = {"kafka.isolation.level": "read_uncommitted"}
     with open_transaction(kafka, "source-stable", [b"t"] * 5, commits=True):
         assert ranges(reader(subscribe="source-stable")) == {0: (0, 5)}
         assert ranges(reader(subscribe="source-stable", **uncommitted)) == {0: (0, 10)}
+        within = {"source-stable": {"0": 7}}
+        assert ranges(reader(subscribe="source-stable", startingOffsets=within)) == {}
+        with pytest.raises(RecordsError, match="endingOffsets: source-stable:0 has offsets 0 to 5, not 7"):
+            reader(subscribe="source-stable", endingOffsets=within).partitions()
     assert ranges(reader(subscribe="source-stable")) == {0: (0, 11)}
 
 
