@@ -1,4 +1,4 @@
-"""One-time actions are planned only where they may be done; the rest is told. More in tests/integration/test_one_offs.py."""
+"""One-time actions are planned only where they may be done; for the others there is a line. More in tests/integration/test_one_offs.py."""
 
 import pytest
 
@@ -34,12 +34,12 @@ def test_only_a_hanging_transaction_is_aborted(state: FakeCluster, cluster: Clus
 
 
 def test_a_group_with_members_does_not_hold_up_other_actions(state: FakeCluster, cluster: Cluster) -> None:
-    """It is not reset, and a note has the place and the reason; the group beside it is."""
+    """It is not reset, and a line has the place and the reason; the group beside it is."""
     state.groups = {name: FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(20)}) for name in ("a", "b")}
     state.groups["a"].members, state.groups["a"].state = [FakeMember("m")], "Stable"
     text = '[[actions]]\naction = "reset_offsets"\ngroup = "{}"\npartitions = ["orders-0"]\nto = "earliest"\n'
     plan = planned(cluster, text.format("a") + text.format("b"))
     assert ([one.resource.name for one in plan.actions], plan.failures) == (["b orders-0"], [])
-    (note,) = plan.notes
-    assert note.startswith("x.toml:2: not reset: ")
-    assert "stop its members first" in note
+    (line,) = plan.undone
+    assert line.startswith("x.toml:2: not reset: ")
+    assert "stop its members first" in line

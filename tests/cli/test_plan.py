@@ -10,7 +10,7 @@ from deltalake import write_deltalake
 
 from kafka_lagoon.apply.plan import PlanResult
 from kafka_lagoon.cli.main import main
-from kafka_lagoon.cli.plan import plan_lines
+from kafka_lagoon.cli.plan import json_lines, plan_lines
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
@@ -77,11 +77,15 @@ def test_yaml_gives_the_same_plan(server: str, tmp_path: Path, capsys: pytest.Ca
     assert len(ids) == 1
 
 
-@pytest.mark.parametrize("failures", [(), (own_failure("x", Scope.cluster(), "REFUSED", "no"),)])
-def test_what_was_not_read_is_not_said_to_be_as_desired(failures: Sequence[Failure]) -> None:
-    """A cluster is as the file says only if all that the file is about was read."""
-    plan = PlanResult(cluster_id="c", actions=(), notes=(), failures=failures)
-    assert bool(list(plan_lines(plan))) is not bool(failures)
+@pytest.mark.parametrize(
+    ("failures", "undone"),
+    [((), ()), ((own_failure("x", Scope.cluster(), "REFUSED", "no"),), ()), ((), ("not reset",))],
+)
+def test_what_is_open_is_not_said_to_be_as_desired(failures: Sequence[Failure], undone: Sequence[str]) -> None:
+    """A cluster is as the file says only if all that the file is about was read, and nothing has to wait."""
+    plan = PlanResult(cluster_id="c", actions=(), notes=(), failures=failures, undone=undone)
+    assert bool(list(plan_lines(plan))) is not bool(failures or undone)
+    assert json.loads(list(json_lines(plan))[-1])["is_complete"] is not bool(failures or undone)
 
 
 def test_another_cluster_is_refused(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

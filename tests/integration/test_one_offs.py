@@ -98,11 +98,11 @@ def test_offsets_and_groups(administered: Administered, desired: Desired) -> Non
 
 
 def test_a_group_with_members(administered: Administered, desired: Desired) -> None:
-    """Resetting its offsets and deleting it are notes: brokers would refuse both, and the rest of the file can be done."""
+    """Resetting its offsets has to wait, and a note is about deleting it: brokers would refuse both."""
     with live_member(administered.bootstrap_servers, "once-live", "once-b"):
         plan = desired.plan(action("reset_offsets", group='"once-live"', topics='["once-b"]', to='"latest"'))
         assert (plan.actions, plan.failures) == ([], [])
-        assert "NON_EMPTY_GROUP" in plan.notes[0]
+        assert "NON_EMPTY_GROUP" in plan.undone[0]
         plan = desired.plan(action("delete_group", group='"once-live"'))
         assert "has members" in plan.notes[0]
 

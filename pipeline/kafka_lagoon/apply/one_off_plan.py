@@ -54,6 +54,7 @@ class OneOffPlan:
     faults: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    undone: list[str] = field(default_factory=list)  # what has to wait, and why
 
 
 @dataclass(slots=True)
@@ -197,8 +198,8 @@ def _reset(planner: _Planner, wanted: ResetOffsets) -> None:
     place = planner.place(wanted)
     actions, failures = reset_actions(planner.cluster, wanted.group, specs, planner.deadline, place)
     planner.plan.actions += actions
-    # A group that is being read is no reason to leave the other changes of the file undone.
-    planner.plan.notes += (f"{place}: not reset: {one}" for one in failures if one.name == HAS_MEMBERS)
+    # The other changes of the file need not wait for a group to stop.
+    planner.plan.undone += (f"{place}: not reset: {one}" for one in failures if one.name == HAS_MEMBERS)
     planner.plan.failures += (one for one in failures if one.name != HAS_MEMBERS)
 
 

@@ -29,6 +29,7 @@ class PlanResult:
     actions: Sequence[Action]
     notes: Sequence[str]
     failures: Sequence[Failure]
+    undone: Sequence[str] = ()  # what has to wait, and why; the actions need not
 
     @property
     def plan_id(self) -> str:
@@ -52,6 +53,7 @@ def plan_state(cluster: Cluster, desired: DesiredState, deadline: Deadline) -> P
         cluster_id=desired.cluster_id,
         actions=actions,
         notes=[*once.notes, *left_on(desired, live), *_notes(desired, live), *partition_notes(actions)],
+        undone=once.undone,
         failures=[*live.failures, *once.failures, *cluster.refusals],
     )
 

@@ -22,7 +22,7 @@ from kafka_lagoon.cli.permissions import Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions, add_alteration_options, confirmation_problems
 from kafka_lagoon.cli.recorder import OpeningRecorder
 from kafka_lagoon.cli.run_metrics import metrics_written
-from kafka_lagoon.cli.terminal import FAILED, worst
+from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, worst
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
@@ -96,10 +96,14 @@ def _apply(arguments: ApplyArguments, outcome: RunOutcome, clock: Clock) -> int:
             if not options.dry_run:
                 recorder.check()
             altered = alter(
-                cluster, chosen, PlannedActions(actions=planned.actions, notes=planned.notes), recorder, options
+                cluster,
+                chosen,
+                PlannedActions(actions=planned.actions, notes=[*planned.undone, *planned.notes]),
+                recorder,
+                options,
             )
         _describe(outcome, altered)
-        return altered.exit_code
+        return worst([altered.exit_code, INCOMPLETE if planned.undone else COMPLETE])
 
     return apply_state(wanted, clock, outcome.request_stats, carry_out)
 

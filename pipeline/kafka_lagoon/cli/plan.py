@@ -30,7 +30,7 @@ def _declare(parser: ArgumentParser) -> None:
 
 
 def _plan(call: Invocation) -> int:
-    """Show the plan. The exit code is COMPLETE, also for an empty plan, and INCOMPLETE if state could not be read."""
+    """Show the plan. The exit code is COMPLETE, also for an empty plan, and INCOMPLETE if something is not known or has to wait."""
     options = call.options
     desired, chosen = desired_of(options.file, call.clock.now_ms()), chosen_cluster(options, call.environ)
     with connected(chosen.kafka, options, call.clock) as (cluster, deadline):
@@ -39,15 +39,15 @@ def _plan(call: Invocation) -> int:
         _write(options.out, plan)
     for line in json_lines(plan) if options.json else plan_lines(plan):
         say(line)
-    for line in [*failure_lines(plan.failures), *plan.notes]:
+    for line in [*failure_lines(plan.failures), *plan.undone, *plan.notes]:
         warn(line)
-    return INCOMPLETE if plan.failures or (options.exit_code and plan.actions) else COMPLETE
+    return INCOMPLETE if plan.failures or plan.undone or (options.exit_code and plan.actions) else COMPLETE
 
 
 def plan_lines(plan: PlanResult) -> Iterator[str]:
     """Format a plan for people."""
     if not plan.actions:
-        if not plan.failures:  # what could not be read may differ
+        if not (plan.failures or plan.undone):  # what could not be read may differ
             yield f"nothing to do: cluster {plan.cluster_id} is as the file says"
         return
     yield from render(plan.actions)
@@ -65,8 +65,8 @@ def json_lines(plan: PlanResult) -> Iterator[str]:
         "plan_id": plan.plan_id,
         "cluster_id": plan.cluster_id,
         "actions": len(plan.actions),
-        "notes": list(plan.notes),
-        "is_complete": not plan.failures,
+        "notes": [*plan.undone, *plan.notes],
+        "is_complete": not (plan.failures or plan.undone),
     }
     yield json.dumps(whole)
 
