@@ -30,7 +30,7 @@ def _declare(parser: ArgumentParser) -> None:
 
 
 def _plan(call: Invocation) -> int:
-    """Show the plan. The exit code is COMPLETE, also for an empty plan, and INCOMPLETE if something is not known or has to wait."""
+    """Show the plan. The exit code is COMPLETE, also for an empty plan; INCOMPLETE if something is not known or has to wait."""
     options = call.options
     desired, chosen = desired_of(options.file, call.clock.now_ms()), chosen_cluster(options, call.environ)
     with connected(chosen.kafka, options, call.clock) as (cluster, deadline):
