@@ -91,6 +91,7 @@ def test_no_record_of_the_time_is_left_out(filters: list[Filter], timestamp_ms: 
         (In(("timestamp",), (EPOCH + timedelta(seconds=2), EPOCH + timedelta(seconds=1))), 1_000),
         (GreaterThan(("timestamp_ms",), 1_000), 1_001),
         (GreaterThan(("timestamp_ms",), -5), None),
+        (GreaterThan(("timestamp_ms",), 2**63 - 1), 2**63 - 1),
         (GreaterThan(("timestamp",), EPOCH - timedelta(days=1)), None),
         (LessThan(("timestamp",), EPOCH + timedelta(seconds=1)), None),
         (IsNotNull(("timestamp",)), None),
