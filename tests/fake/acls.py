@@ -7,14 +7,14 @@ from kafka_lagoon.protocol.messages import describe_acls
 from tests.fake.cluster import FakeCluster
 
 SECURITY_DISABLED = 54
-# Who this is shows in no setting: so it may be that we see all topics because of it, or only some because of another ACL.
+# Who is in the group shows in no setting: so it may be that we see all topics because of this ACL, or some because of another.
 OF_SOMEBODY = describe_acls.DescribeAclsResource(
     resource_type=TOPIC,
     resource_name=WILDCARD,
     pattern_type=LITERAL,
     acls=(
         describe_acls.AclDescription(
-            principal="User:somebody", host=WILDCARD, operation=DESCRIBE, permission_type=ALLOW
+            principal="Group:somebody", host=WILDCARD, operation=DESCRIBE, permission_type=ALLOW
         ),
     ),
 )

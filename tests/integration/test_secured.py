@@ -114,7 +114,7 @@ def facts(snapshot: Snapshot) -> Facts:
         ]
         for kind in kinds
     }
-    seen = {row.api: (row.expected, row.answered, row.failed, row.visibility) for row in snapshot.of(CoverageRow)}
+    seen = {row.api: (row.expected, row.answered, row.failed) for row in snapshot.of(CoverageRow)}
     requested = {api: items for api, items in seen.items() if not api.startswith(("Sasl", "ApiVersions"))}
     published = {"status": snapshot.published.status, "completeness": snapshot.published.completeness}
     return tables | {"coverage": [requested], "snapshot": [published]}
@@ -150,6 +150,8 @@ def test_every_way_leads_to_the_same_cluster(broker: Secured, plainly: Facts, wa
 
     snapshot = snapshot_by(settings)
     assert facts(snapshot) == plainly
+    (visible,) = {row.visibility for row in snapshot.of(CoverageRow) if row.api == "Metadata"}
+    assert visible == ("complete" if checked(settings).principal() else "unknown")  # ACLs prove it for a known name
     assert snapshot.published.status == "complete"
     assert not snapshot.of(CollectionFailureRow)
     (row,) = snapshot.of(BrokerRow)
