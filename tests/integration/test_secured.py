@@ -554,7 +554,7 @@ def test_acls_as_brokers_before_pattern_types_answer(secured_282: Secured, monke
         while not (named := described(acls.LITERAL, "as-of-v0")):  # brokers learn of ACLs a moment later
             assert deadline.pause(0.1)
         literal, matching = described(acls.LITERAL), described(acls.MATCH, "as-of-v0")
-        monkeypatch.setattr("kafka_lagoon.admin.acls._WITH_PATTERNS", Versions(99, 99))
+        monkeypatch.setattr("kafka_lagoon.admin.acls.WITH_PATTERNS", Versions(99, 99))
         assert described(acls.LITERAL) == described(acls.ANY) == literal
         assert described(acls.LITERAL, "as-of-v0") == described(acls.ANY, "as-of-v0") == named
         assert described(acls.MATCH, "as-of-v0") == {acl for acl in matching if acl.pattern_type == acls.LITERAL}
