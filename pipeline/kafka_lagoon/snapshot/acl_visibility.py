@@ -21,7 +21,7 @@ _NAMELESS = acls.RESOURCE_TYPES[acls.UNKNOWN]  # how rows name numbers of later 
 
 @frozen
 class Permissions:
-    """What tells a principal's permissions. The principal is None if settings do not name it."""
+    """Evidence of the permissions of a principal, which is None if settings do not name it."""
 
     principal: str | None
     operations: int  # that are allowed on the cluster, as bits
