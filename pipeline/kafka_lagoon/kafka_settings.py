@@ -26,7 +26,7 @@ _OTHER_VARIABLES = frozenset({"LAGOON_CACHE", CONF_VARIABLE})
 _TLS_VERSIONS = frozenset({"TLSv1.2", "TLSv1.3"})
 _JAAS = "sasl_jaas_config"
 _UNSET = (None, "", Secret(""))
-ANONYMOUS = "User:ANONYMOUS"  # the principal of connections that authenticate by nothing
+_ANONYMOUS = "User:ANONYMOUS"  # the principal of connections that authenticate by nothing
 _WITH_USER = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
 # Properties of Java's login and cryptography, which do not change the connection to a listener.
 _JAVA_ONLY = (
@@ -321,7 +321,7 @@ class KafkaSettings:
         """Return the principal that brokers make of the user name; None if it comes from a certificate, ticket or token."""
         if not self.uses_sasl():
             has_certificate = self.ssl_keystore_location or self.ssl_keystore_certificate_chain
-            return None if self.uses_tls() and has_certificate else ANONYMOUS
+            return None if self.uses_tls() and has_certificate else _ANONYMOUS
         is_named = self.sasl_mechanism in _WITH_USER and not self.sasl_scram_tokenauth
         return f"User:{self.sasl_username}" if is_named and self.sasl_username else None
 

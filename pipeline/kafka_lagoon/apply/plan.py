@@ -32,6 +32,11 @@ class PlanResult:
     undone: Sequence[str] = ()  # what has to wait, and why; the actions need not
 
     @property
+    def is_complete(self) -> bool:
+        """True if nothing is unknown, and nothing has to wait."""
+        return not (self.failures or self.undone)
+
+    @property
     def plan_id(self) -> str:
         """Names the plan by what it does."""
         return plan_id(self.cluster_id, self.actions)

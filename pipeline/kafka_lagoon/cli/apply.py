@@ -103,7 +103,7 @@ def _apply(arguments: ApplyArguments, outcome: RunOutcome, clock: Clock) -> int:
                 options,
             )
         _describe(outcome, altered)
-        return worst([altered.exit_code, INCOMPLETE if planned.undone else COMPLETE])
+        return worst([altered.exit_code, COMPLETE if planned.is_complete else INCOMPLETE])
 
     return apply_state(wanted, clock, outcome.request_stats, carry_out)
 

@@ -41,13 +41,13 @@ def _plan(call: Invocation) -> int:
         say(line)
     for line in [*failure_lines(plan.failures), *plan.undone, *plan.notes]:
         warn(line)
-    return INCOMPLETE if plan.failures or plan.undone or (options.exit_code and plan.actions) else COMPLETE
+    return INCOMPLETE if not plan.is_complete or (options.exit_code and plan.actions) else COMPLETE
 
 
 def plan_lines(plan: PlanResult) -> Iterator[str]:
     """Format a plan for people."""
     if not plan.actions:
-        if not (plan.failures or plan.undone):  # what could not be read may differ
+        if plan.is_complete:  # what could not be read may differ
             yield f"nothing to do: cluster {plan.cluster_id} is as the file says"
         return
     yield from render(plan.actions)
@@ -66,7 +66,7 @@ def json_lines(plan: PlanResult) -> Iterator[str]:
         "cluster_id": plan.cluster_id,
         "actions": len(plan.actions),
         "notes": [*plan.undone, *plan.notes],
-        "is_complete": not (plan.failures or plan.undone),
+        "is_complete": plan.is_complete,
     }
     yield json.dumps(whole)
 

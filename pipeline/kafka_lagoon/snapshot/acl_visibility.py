@@ -47,10 +47,7 @@ def complete_lists(cluster: Cluster, operations: int, described: Sequence[AclRow
 
 def types_shown(known: Permissions, resource_types: Iterable[int]) -> frozenset[int]:
     """Those of the types of which every resource is proven to be described to the principal."""
-    if any(_NAMELESS in text for acl in known.acls for text in _words(acl)):
-        not_by_acls: set[bool] = set()
-    else:
-        not_by_acls = _not_by_acls(known)
+    not_by_acls = _not_by_acls(known)
     is_super_user, is_open = True in not_by_acls, False in not_by_acls
     return frozenset(
         one
@@ -64,7 +61,12 @@ def _words(acl: AclRow) -> tuple[str, ...]:
 
 
 def _not_by_acls(known: Permissions) -> set[bool]:
-    """For resources that the principal may use although no ACL allows it: True if the resource has ACLs, else False."""
+    """For resources that the principal may use although no ACL allows it: True if the resource has ACLs, else False.
+
+    An ACL with numbers of a later release may be what allows any of them, so then none is known.
+    """
+    if any(_NAMELESS in text for acl in known.acls for text in _words(acl)):
+        return set()
     have_acls = set()
     on_cluster, on_topics = known.on(acls.CLUSTER), known.on(acls.TOPIC)
     if any(

@@ -1,6 +1,6 @@
 """Lists the collectors of all state tables, and defines those that need no module of their own."""
 
-from collections.abc import Collection as Names
+from collections.abc import Iterable
 
 from kafka_lagoon import __version__
 from kafka_lagoon.admin.permissions import Permission
@@ -153,7 +153,7 @@ def _coverage(collection: Collection) -> Collected:
     return Collected(list(coverage_rows(collection.cluster.request_stats, trusted, unoffered, skipped, left_out)))
 
 
-def _complete_lists(collection: Collection) -> Names[str]:
+def _complete_lists(collection: Collection) -> Iterable[str]:
     if ACLS in collection.skipped:
         return ()
     for failure in collection.failures:

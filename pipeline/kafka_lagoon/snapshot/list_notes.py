@@ -3,7 +3,7 @@
 What proves a list to be complete is in snapshot/visibility.py and snapshot/acl_visibility.py.
 """
 
-from collections.abc import Collection
+from collections.abc import Iterable
 
 from kafka_lagoon.admin.cluster import describe_cluster
 from kafka_lagoon.client.cluster import Cluster
@@ -31,7 +31,7 @@ def _operations(cluster: Cluster, deadline: Deadline) -> int:
     return acls.NOT_ASKED if isinstance(described, Failure) else described.cluster_authorized_operations
 
 
-def _proven(cluster: Cluster, api: str, operations: int, deadline: Deadline) -> Collection[str]:
+def _proven(cluster: Cluster, api: str, operations: int, deadline: Deadline) -> Iterable[str]:
     if api not in LISTED_TYPES:
         return ()
     from kafka_lagoon.admin.acls import AclFilter, describe_acls  # noqa: PLC0415  not needed for named items

@@ -2,7 +2,7 @@
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from kafka_lagoon.admin.brokers import registered_brokers
 from kafka_lagoon.admin.features import feature_levels
@@ -34,19 +34,17 @@ _LEVEL = re.compile(r"([a-z.]+)=(\d{1,5})", re.ASCII)
 _RUNNING = "it is running: stop it first, or it goes on running while no broker lists it"
 
 
-def _listener(text: str) -> str:
-    try:
-        parse_listener(text)
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from None
-    return text
+def _accepted_by(parse: Callable[[str], object]) -> Callable[[str], str]:
+    """An argument as it is written, if a parser accepts it; the message of its ValueError is shown."""
 
+    def accepted(text: str) -> str:
+        try:
+            parse(text)
+        except ValueError as error:
+            raise ArgumentTypeError(str(error)) from None
+        return text
 
-def _directory_id(text: str) -> str:
-    try:
-        return parse_directory_id(text)
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from None
+    return accepted
 
 
 def _declare_adding(parser: ArgumentParser) -> None:
@@ -59,7 +57,7 @@ def _declare_adding(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--listener",
         action="append",
-        type=_listener,
+        type=_accepted_by(parse_listener),
         required=True,
         metavar="NAME://HOST:PORT",
         help="address at which other controllers reach it, for each of its controller.listener.names",
@@ -69,7 +67,10 @@ def _declare_adding(parser: ArgumentParser) -> None:
 
 def _add_directory(parser: ArgumentParser, default: str) -> None:
     parser.add_argument(
-        "--directory-id", type=_directory_id, metavar="UUID", help=f"directory.id in its meta.properties; {default}"
+        "--directory-id",
+        type=_accepted_by(parse_directory_id),
+        metavar="UUID",
+        help=f"directory.id in its meta.properties; {default}",
     )
 
 
