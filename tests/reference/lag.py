@@ -68,7 +68,8 @@ def lag(facts: Facts) -> Iterator[dict[str, object]]:
 
 
 def _row(facts: Facts, group: Group, partition: Partition) -> dict[str, object]:
-    topic, log, commit = partition[0], facts.logs.get(partition), group.commits.get(partition)
+    topic, commit = partition[0], group.commits.get(partition)
+    log = None if topic in facts.changed else facts.logs.get(partition)  # re-created: the offsets may be another log's
     start, high, stable, before = (
         (_known(log.start), _known(log.high), _known(log.stable), _known(log.before)) if log else (None,) * 4
     )
@@ -123,7 +124,7 @@ def _commit_problem(facts: Facts, topic: str, commit: Commit | None) -> str | No
     if commit.error:
         return commit.error
     if commit.offset < 0:
-        return "NO_COMMIT"
+        return "NO_COMMIT" if commit.offset == -1 else "COMMIT_NEGATIVE"
     if topic in facts.hidden:
         return facts.hidden[topic]
     return None if any(name == topic for name, _ in facts.logs) else "UNKNOWN_TOPIC_OR_PARTITION"

@@ -8,7 +8,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.snapshot.chosen_names import ChosenNames, Names
 from kafka_lagoon.snapshot.collect import collect
-from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow, PartitionRow, TopicRow
+from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow, PartitionRow, StoredReplicaRow, TopicRow
 from kafka_lagoon.tables.group_rows import CommittedOffsetRow, ConsumerGroupRow, ConsumerLagRow
 from kafka_lagoon.tables.snapshot_rows import CoverageRow, Snapshot, SnapshotRow
 from tests.clock import CLOCK
@@ -67,6 +67,17 @@ def test_what_is_not_chosen_is_not_asked_for(state: FakeCluster, connect: Callab
     assert sum(count.answered for (api, _), count in items.items() if api == "ListOffsets") % 6 == 0
     left_out = {row.api: row.left_out for row in made.of(CoverageRow) if row.not_collected_because == "LEFT_OUT"}
     assert left_out == {"Metadata": 1, "ListGroups": 1}
+
+
+def test_a_directory_stays_without_its_replicas(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """The disk of a broker is a row, although topics that are left out have all of its replicas."""
+    whole, _ = taken(state, connect, ChosenNames())
+    directories = {(row.broker_id, row.log_dir, row.usable_bytes) for row in whole.of(StoredReplicaRow)}
+    made, _ = taken(state, connect, ChosenNames(topics=Names.of("none", None)))
+    kept = made.of(StoredReplicaRow)
+    assert {(row.broker_id, row.log_dir, row.usable_bytes) for row in kept} == directories
+    assert {row.topic for row in kept} == {None}
+    assert len(kept) == len(directories)
 
 
 def test_the_footprint_is_what_the_brokers_saw(state: FakeCluster, connect: Callable[..., Cluster]) -> None:

@@ -20,7 +20,7 @@ from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.snapshot.collect import STEPS, collect
-from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionOffsetsRow, PartitionRow, TopicRow
+from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionOffsetsRow, PartitionRow, StoredReplicaRow, TopicRow
 from kafka_lagoon.tables.group_rows import (
     CommittedOffsetRow,
     ConsumerGroupRow,
@@ -295,6 +295,10 @@ def test_a_topic_that_does_not_last_is_named(recreated: bool) -> None:
     assert {row.problem for row in snapshot.of(PartitionRow) if row.topic == "other"} == {expected}
     assert lag_of(snapshot, "reader")["other", 0] == (None, expected)
     assert snapshot.published.status == "complete"
+    ends = [row.high_watermark for row in snapshot.of(PartitionOffsetsRow) if row.topic == "other"]
+    assert ends == ([None, None] if recreated else [100, 100])
+    replicas = [row.topic_id for row in snapshot.of(StoredReplicaRow) if row.topic == "other"]
+    assert set(replicas) == ({None} if recreated else set())
 
 
 def test_a_topic_deleted_before_its_ends_are_read_is_no_failure() -> None:

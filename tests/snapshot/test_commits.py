@@ -68,13 +68,15 @@ def test_a_pending_transaction_has_both() -> None:
 
 
 def test_what_cannot_be_read_is_null_with_its_reason() -> None:
-    """A missing commit, a refusal and a deleted topic have different reasons."""
-    nothing, refused, deleted = (
+    """A missing commit, one below 0, a refusal and a deleted topic have different reasons."""
+    nothing, negative, refused, deleted = (
         row_of(group(commit(-1, leader_epoch=-1))),
+        row_of(group(commit(-7))),
         row_of(group(commit(-1, TOPIC_FORBIDDEN))),
         row_of(group(commit(7), topic="gone")),
     )
     assert (nothing.committed_offset, nothing.committed_leader_epoch, nothing.metadata) == (None, None, None)
     assert nothing.problem == "NO_COMMIT"
+    assert (negative.committed_offset, negative.problem) == (None, "COMMIT_NEGATIVE")
     assert (refused.committed_offset, refused.problem) == (None, "TOPIC_AUTHORIZATION_FAILED")
     assert (deleted.committed_offset, deleted.topic_id, deleted.problem) == (7, None, "UNKNOWN_TOPIC_OR_PARTITION")

@@ -54,7 +54,7 @@ partitions = st.tuples(st.sampled_from([*EXISTING, *ABSENT]), st.integers(0, 3))
 commits = (
     st.builds(
         Commit,
-        offset=st.integers(-1, 12),
+        offset=st.integers(-2, 12),
         leader_epoch=st.integers(-1, 3),
         metadata=st.sampled_from(["", "text"]),
     )

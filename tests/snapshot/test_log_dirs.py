@@ -110,3 +110,11 @@ def test_a_directory_without_replicas_has_a_row() -> None:
     *_, failed, empty = stored_replica_rows(answers(), {}, {1})
     assert (failed.problem, failed.size_bytes, failed.is_cordoned) == ("KAFKA_STORAGE_ERROR", None, None)
     assert (empty.problem, empty.size_bytes, empty.is_cordoned, empty.usable_bytes) == (None, None, None, None)
+
+
+def test_a_lag_that_no_broker_knows_is_null() -> None:
+    """-1 is Kafka's way to say that it has the files and no such partition; a future replica may be one offset ahead."""
+    topic = DescribeLogDirsTopic(name="gone", partitions=(replica(0, 5, -1), replica(1, 5, -1, is_future=True)))
+    answer = {1: DescribeLogDirsResponse(results=(DescribeLogDirsResult(error_code=0, log_dir="/a", topics=(topic,)),))}
+    assert [row.offset_lag for row in stored_replica_rows(answer, {}, ())] == [None, -1]
+    assert [row.offset_lag for row in replica_rows(answer)] == [None, -1]

@@ -15,7 +15,7 @@ from kafka_lagoon.errors import PipelineError, UnsupportedVersion
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsResponsePartition
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
 from kafka_lagoon.snapshot.offsets import offset_rows
-from kafka_lagoon.snapshot.topology import TOPIC_RECREATED, Topology
+from kafka_lagoon.snapshot.topology import TOPIC_DELETED, TOPIC_RECREATED, Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.topic_partition import TopicPartition
 
@@ -80,5 +80,10 @@ def test_refusals_are_named() -> None:
 
 
 def test_what_happened_to_the_topic_comes_first() -> None:
-    """Offsets of a deleted or re-created topic do not belong to the topic of the row."""
+    """Offsets of a re-created topic may be those of another log than the row's; those of a deleted topic are its own."""
     assert row_of(TOPIC_RECREATED, end=refused(29)).problem == TOPIC_RECREATED
+    recreated, deleted = row_of(TOPIC_RECREATED), row_of(TOPIC_DELETED)
+    assert (recreated.log_start_offset, recreated.high_watermark, recreated.leader_epoch) == (None, None, None)
+    assert (recreated.max_timestamp, recreated.local_log_start_offset, recreated.tiered_offset) == (None, None, None)
+    assert (deleted.high_watermark, deleted.problem) == (row_of().high_watermark, TOPIC_DELETED)
+    assert row_of().high_watermark is not None

@@ -91,6 +91,8 @@ def columns(lag: ConsumerLagRow) -> tuple[Any, ...]:
         ({}, {"timestamp_type": 1}, (1_000, "exact", 49_000, None, 5, "log_append_time")),
         ({}, {"timestamp_ms": 60_000}, (-10_000, "exact", 60_000, None, 5, "create_time")),
         ({}, {"timestamp_ms": -1, "timestamp_type": -1}, (None, "exact", None, "NO_TIMESTAMP", 5, None)),
+        ({}, {"timestamp_ms": NOW - 2**63 + 1}, (2**63 - 1, "exact", NOW - 2**63 + 1, None, 5, "create_time")),
+        ({}, {"timestamp_ms": -(2**63)}, (None, "exact", -(2**63), "TIMESTAMP_OUT_OF_RANGE", 5, "create_time")),
         ({"log_start_offset": 7}, {"offset": 7}, (1_000, "below_log_start", 49_000, None, 7, "create_time")),
         (
             {"last_stable_offset": 5},

@@ -14,13 +14,14 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routing import Source
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT, error_code
+from kafka_lagoon.protocol.messages import offset_fetch
 from kafka_lagoon.protocol.messages.offset_fetch import OffsetFetchResponseGroup, OffsetFetchResponsePartition
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.group_rows import CommittedOffsetRow
 from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Runs, Stored, choose, or_none
 from kafka_lagoon.wire.columns import Structs
 
-NO_COMMIT = "NO_COMMIT"
+NO_COMMIT, COMMIT_NEGATIVE = "NO_COMMIT", "COMMIT_NEGATIVE"
 
 
 @frozen
@@ -151,7 +152,11 @@ def _name_problems(
             made.problems |= dict.fromkeys(range(first + start, first + stop), absences[topic])
     offsets, codes = answers.column("committed_offset"), answers.column("error_code")
     if offsets and min(offsets) < 0:
-        made.problems |= {first + row: NO_COMMIT for row, offset in enumerate(offsets) if offset < 0}
+        made.problems |= {
+            first + row: NO_COMMIT if offset == offset_fetch.NO_COMMIT else COMMIT_NEGATIVE  # brokers accept any number
+            for row, offset in enumerate(offsets)
+            if offset < 0
+        }
     if any(codes):
         made.problems |= {first + row: error_code(code).name for row, code in enumerate(codes) if code}
 

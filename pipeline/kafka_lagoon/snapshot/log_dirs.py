@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
@@ -15,14 +16,16 @@ from kafka_lagoon.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from kafka_lagoon.snapshot.chosen_names import Names
 from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
 from kafka_lagoon.tables import state_tables
 from kafka_lagoon.tables.cluster_rows import StoredReplicaRow
-from kafka_lagoon.tables.row_classes import Int32, Int64, before, column, row
-from kafka_lagoon.tables.row_columns import Chosen, Columns, Joined, Runs, Stored, choose
+from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, before, column, row
+from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Joined, Runs, Stored, choose
 from kafka_lagoon.wire.columns import by_column
 
 _WITH_CORDONS = 5  # version of DescribeLogDirs
+_NO_PARTITION = -1  # as offset_lag: Kafka's INVALID_OFFSET_LAG, e.g. for the files of a deleted topic
 
 
 @row
@@ -52,8 +55,10 @@ class ReplicaRow:
     topic: str = column("Name of the topic.")
     partition: Int32 = column("Partition number.")
     size_bytes: Int64 = column("Bytes of this replica on disk.")
-    offset_lag: Int64 = column(
-        "Offsets from its end to the high watermark, or to the end of the replica that it will replace."
+    offset_lag: Int64 | None = column(
+        "Offsets from its end to the high watermark, or to the end of the replica that it will replace; null if the broker "
+        "has its files, and no such partition.",
+        null_if=ALWAYS,
     )
     is_future: bool = column("Whether it will replace the replica in another directory of the broker.")
 
@@ -89,7 +94,7 @@ def replica_rows(answers: Mapping[int, DescribeLogDirsResponse]) -> Iterator[Rep
                     topic=topic.name,
                     partition=replica.partition_index,
                     size_bytes=replica.partition_size,
-                    offset_lag=replica.offset_lag,
+                    offset_lag=_lag(replica.offset_lag, is_future=replica.is_future_key),
                     is_future=replica.is_future_key,
                 )
 
@@ -179,7 +184,7 @@ class _Replicas:
                 "topic_id": Chosen(array("i", map(topic_ids.places.__getitem__, self._topics)), topic_ids.values),
                 "partition": self._partitions,
                 "size_bytes": self._sizes,
-                "offset_lag": self._lags,
+                "offset_lag": self._known_lags(),
                 "is_future": self._is_future,
                 "total_bytes": of_directory(_known(log_dir.total_bytes) for _, log_dir, _ in self._directories),
                 "usable_bytes": of_directory(_known(log_dir.usable_bytes) for _, log_dir, _ in self._directories),
@@ -188,15 +193,35 @@ class _Replicas:
             },
         )
 
+    def _known_lags(self) -> Column:
+        if not self._lags or min(self._lags) > _NO_PARTITION:
+            return self._lags
+        return [_lag(lag, is_future=is_future) for lag, is_future in zip(self._lags, self._is_future, strict=True)]
+
 
 def _known(size: int) -> int | None:
     return size if size >= 0 else None
 
 
+def _lag(lag: int, *, is_future: bool) -> int | None:
+    """The lag of a replica; a future one may be ahead of the replica that it will replace."""
+    return None if lag == _NO_PARTITION and not is_future else lag
+
+
 def _collect(collection: Collection) -> Collected:
     log_dirs = describe_log_dirs(collection.cluster, sorted(collection.cluster.brokers), collection.deadline)
-    rows = stored_replica_rows(log_dirs.answers, collection.topology.topic_ids, _with_cordons(collection))
-    return Collected(rows, log_dirs.failures)
+    answers, topology = log_dirs.answers, collection.topology
+    if not topology.chosen.are_all:
+        answers = {broker_id: _chosen(answer, topology.chosen) for broker_id, answer in answers.items()}
+    # A replica of a topic that was re-created meanwhile may be one of either topic.
+    topic_ids = {topic: topic_id for topic, topic_id in topology.topic_ids.items() if topic not in topology.changed}
+    return Collected(stored_replica_rows(answers, topic_ids, _with_cordons(collection)), log_dirs.failures)
+
+
+def _chosen(answer: DescribeLogDirsResponse, chosen: Names) -> DescribeLogDirsResponse:
+    """The answer without the replicas of topics that are left out. Their directories stay in it."""
+    results = (replace(one, topics=[topic for topic in one.topics if topic.name in chosen]) for one in answer.results)
+    return replace(answer, results=tuple(results))
 
 
 def _with_cordons(collection: Collection) -> frozenset[int]:

@@ -4,7 +4,7 @@ Kafka's -1 for "none" is null here, as is an offset that no leader answered.
 """
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from kafka_lagoon.admin.answer_columns import PartitionOrder
 from kafka_lagoon.admin.offsets import (
@@ -21,7 +21,7 @@ from kafka_lagoon.admin.offsets import (
     Offsets,
     columns_of,
 )
-from kafka_lagoon.snapshot.topology import Topology
+from kafka_lagoon.snapshot.topology import TOPIC_RECREATED, Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Runs, Stored, choose, or_none
 from kafka_lagoon.topic_partition import TopicPartition
@@ -43,25 +43,36 @@ def offset_rows(topology: Topology, offsets: Mapping[Kind, Offsets]) -> Columns[
     counts = [len(partitions) for partitions in topology.partitions.values()]
     times_ms = [source.read_at_ms for source in end.several_sources]
     timestamps = _timestamps(largest)  # a time outside the calendar becomes null in the table
+    of_logs: dict[str, Column] = {
+        "log_start_offset": or_none(start.offsets),
+        "high_watermark": or_none(end.offsets),
+        "last_stable_offset": or_none(stable.offsets),
+        "max_timestamp_offset": or_none(largest.offsets),
+        "max_timestamp": timestamps,
+        "max_timestamp_ms": timestamps,
+        "local_log_start_offset": or_none(local.offsets),
+        "tiered_offset": or_none(tiered.offsets),
+        "leader_epoch": or_none(end.leader_epochs),
+    }
+    recreated = {topic for topic, change in topology.changed.items() if change == TOPIC_RECREATED}
+    if recreated:  # which of the two logs an offset is of, is not known
+        rows = {row for row, partition in enumerate(everywhere) if partition.topic in recreated}
+        of_logs = {name: _without(rows, column) for name, column in of_logs.items()}
     return Stored(
         PartitionOffsetsRow,
         {
             "topic": Runs(counts, list(topology.partitions)),
             "topic_id": Runs(counts, [topology.topic_ids[topic] for topic in topology.partitions]),
             "partition": array("i", [partition for some in topology.partitions.values() for partition in some]),
-            "log_start_offset": or_none(start.offsets),
-            "high_watermark": or_none(end.offsets),
-            "last_stable_offset": or_none(stable.offsets),
-            "max_timestamp_offset": or_none(largest.offsets),
-            "max_timestamp": timestamps,
-            "max_timestamp_ms": timestamps,
-            "local_log_start_offset": or_none(local.offsets),
-            "tiered_offset": or_none(tiered.offsets),
-            "leader_epoch": or_none(end.leader_epochs),
+            **of_logs,
             "read_at_ms": [None if place < 0 else times_ms[place] for place in end.source_places],
             "problem": _problems(topology, everywhere, offsets, (start, end, stable, local)),
         },
     )
+
+
+def _without(rows: Container[int], column: Column) -> Column:
+    return [None if row in rows else value for row, value in enumerate(column)]
 
 
 def _timestamps(largest: OffsetColumns) -> Column:

@@ -31,11 +31,12 @@ EXACT, NEXT_AFTER_GAP, CAUGHT_UP = "exact", "next_after_gap", "caught_up"
 BELOW_LOG_START, BLOCKED = "below_log_start", "blocked_by_open_transaction"
 BATCH_BOUND, INTERPOLATED, UNREADABLE, NOT_MEASURED = "batch_bound", "interpolated", "unreadable", "not_measured"
 COMMIT_PAST_END, IN_TIERED_STORAGE = "COMMIT_PAST_END", "IN_TIERED_STORAGE"
-NO_TIMESTAMP, TIME_LAG_OFF = "NO_TIMESTAMP", "TIME_LAG_OFF"
+NO_TIMESTAMP, TIMESTAMP_OUT_OF_RANGE, TIME_LAG_OFF = "NO_TIMESTAMP", "TIMESTAMP_OUT_OF_RANGE", "TIME_LAG_OFF"
 
 Measure = Callable[[Sequence[Position]], UnreadRecords]  # positions come with the largest lag first
 Given = tuple[Any, ...]  # values of the added columns
 
+_GREATEST_MS = 2**63 - 1  # of the column
 _TIMESTAMP_TYPES = {0: "create_time", 1: "log_append_time"}
 _METHODS = {
     FirstUnreadOutcome.NOTHING: CAUGHT_UP,
@@ -281,6 +282,8 @@ def _values(first: FirstUnread, fetched_offset: int, *, is_below: bool) -> Given
     if first.timestamp_ms is None or first.read_at_ms is None or first.timestamp_ms == -1:
         return None, method, None, NO_TIMESTAMP, first.offset, None
     time_lag_ms = first.read_at_ms - first.timestamp_ms
+    if time_lag_ms > _GREATEST_MS:  # brokers before Kafka 3.6 take any timestamp from producers
+        return None, method, first.timestamp_ms, TIMESTAMP_OUT_OF_RANGE, first.offset, timestamp_type
     return time_lag_ms, method, first.timestamp_ms, None, first.offset, timestamp_type
 
 

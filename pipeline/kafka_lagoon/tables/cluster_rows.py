@@ -197,27 +197,28 @@ class ConfigRow:
 class StoredReplicaRow:
     """Replicas on the disks of brokers, one row per broker, log directory, replica and snapshot.
 
-    A directory without replicas, or a failed directory, has one row without a topic.
+    A directory without replicas of the chosen topics, or a failed directory, has one row without a topic.
     """
 
     broker_id: Int32 = column("node.id of the broker.")
     log_dir: str = column("Path of the directory on the broker.")
     topic: str | None = column(
-        "Name of the topic; null if the directory has no replicas, or has failed.", null_if=ALWAYS
+        "Name of the topic; null if the directory has no replicas of the chosen topics, or has failed.", null_if=ALWAYS
     )
     topic_id: str | None = column(
         "Id of the topic; null if brokers give no ids, if the topic is not in table topics (it was deleted, and its files may "
-        "remain), or without a topic.",
-        null_if="topic IS NULL OR topic NOT IN (SELECT topics.topic FROM topics WHERE topics.topic_id IS NOT NULL)",
+        "remain), or was deleted or re-created during the snapshot, or without a topic.",
+        null_if="topic IS NULL OR topic NOT IN (SELECT topics.topic FROM topics WHERE topics.topic_id IS NOT NULL AND "
+        "topics.problem IS NULL)",
     )
     partition: Int32 | None = column("Partition number; null without a topic.", null_if="topic IS NULL")
     size_bytes: Int64 | None = column(
         "Bytes of this replica on disk, without remote storage; null without a topic.", null_if="topic IS NULL"
     )
     offset_lag: Int64 | None = column(
-        "Offsets from the replica's end to the high watermark, or to the end of the replica that it will replace; null without "
-        "a topic.",
-        null_if="topic IS NULL",
+        "Offsets from the replica's end to the high watermark, or to the end of the replica that it will replace; null if the "
+        "broker has the files and no such partition any more, or without a topic.",
+        null_if=ALWAYS,
     )
     is_future: bool | None = column(
         "True if the replica will replace the one in another directory of the broker; null without a topic.",

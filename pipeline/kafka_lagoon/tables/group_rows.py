@@ -139,8 +139,9 @@ class CommittedOffsetRow:
         "Time at which the commit was received from the coordinator; null if it was not."
     )
     problem: str | None = column(
-        "Reason why the commit could not be read; UNSTABLE_OFFSET_COMMIT if an open transaction will replace it; or the error "
-        "of the topic, such as UNKNOWN_TOPIC_OR_PARTITION if it was deleted. Null if there is none."
+        "Reason why the commit could not be read; COMMIT_NEGATIVE if the stored offset is below 0; UNSTABLE_OFFSET_COMMIT if "
+        "an open transaction will replace it; or the error of the topic, such as UNKNOWN_TOPIC_OR_PARTITION if it was deleted. "
+        "Null if there is none."
     )
 
 
@@ -227,9 +228,10 @@ class ConsumerLagRow:
     )
     time_lag_problem: str | None = column(
         "Reason why the first unread record is not known: Kafka's name of the error, COMMIT_PAST_END, LOG_TRUNCATED (by the "
-        "leader epoch of the commit), IN_TIERED_STORAGE (which is not read), NO_TIMESTAMP, NO_RECORD_RETURNED, GAP_TOO_LONG, "
-        "TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, HISTORY_UNREADABLE, EXECUTORS_FAILED, or a reason of "
-        "table record_problems. Null if it is known, and in rows of version 0.1.0.",
+        "leader epoch of the commit), IN_TIERED_STORAGE (which is not read), NO_TIMESTAMP, TIMESTAMP_OUT_OF_RANGE (its age in "
+        "milliseconds has more than 64 bits), NO_RECORD_RETURNED, GAP_TOO_LONG, TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, "
+        "NO_EARLIER_SNAPSHOT, HISTORY_UNREADABLE, EXECUTORS_FAILED, or a reason of table record_problems. Null if it is "
+        "known, and in rows of version 0.1.0.",
         null_if="time_lag_method IS NULL OR time_lag_ms IS NOT NULL",
     )
     first_unread_offset: Int64 | None = column(
