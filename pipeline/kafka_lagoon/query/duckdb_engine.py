@@ -29,6 +29,7 @@ _MACROS = (
     "unix_millis(instant) AS epoch_ms(instant)",
     "timestamp_millis(ms) AS make_timestamptz(ms * 1000)",
     "explode(list) AS unnest(list)",
+    "array_join(list, separator) AS array_to_string(list, separator)",
 )
 _FEW_ROWS = 80_000
 # Views with few rows for each snapshot, which other views name often.

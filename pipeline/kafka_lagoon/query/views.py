@@ -93,6 +93,7 @@ CHANGES = (
     "topology_facts",
     "described_entities",
     "partition_differences",
+    "late_list_changes",
     "topology_changes",
     "health_findings",
     "broker_loss_partitions",

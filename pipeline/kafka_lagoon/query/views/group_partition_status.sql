@@ -23,13 +23,16 @@ AS
 WITH in_order AS (
   SELECT
     cluster,
+    cluster_id,
     snapshot_id,
     snapshot_date,
-    row_number() OVER (PARTITION BY cluster ORDER BY captured_at, snapshot_id) AS number
+    row_number() OVER (PARTITION BY cluster, cluster_id ORDER BY captured_at, snapshot_id) AS number
   FROM snapshots
 ),
 days AS (
-  SELECT cluster, snapshot_date, min(number) AS first_number FROM in_order GROUP BY cluster, snapshot_date
+  SELECT cluster, cluster_id, snapshot_date, min(number) AS first_number
+  FROM in_order
+  GROUP BY cluster, cluster_id, snapshot_date
 ),
 -- Each day with the nine snapshots before it, so that a filter on the day is also a filter on the tables.
 needed AS (
@@ -39,6 +42,7 @@ needed AS (
   FROM days
   JOIN in_order
     ON in_order.cluster = days.cluster
+    AND in_order.cluster_id IS NOT DISTINCT FROM days.cluster_id
     AND in_order.snapshot_date <= days.snapshot_date
     AND in_order.number >= days.first_number - 9
 ),
@@ -63,7 +67,7 @@ compared AS (
   FROM seen
   -- Unknown values are a series of their own, so that a known value is compared with the known value before it.
   WINDOW series AS (
-    PARTITION BY cluster, day, group_id, topic, topic_id, partition, is_known ORDER BY number
+    PARTITION BY cluster, cluster_id, day, group_id, topic, topic_id, partition, is_known ORDER BY number
   )
 ),
 measured AS (
@@ -79,7 +83,7 @@ measured AS (
     max(moved_at) OVER recent AS last_moved_at
   FROM compared
   WINDOW recent AS (
-    PARTITION BY cluster, day, group_id, topic, topic_id, partition, is_known
+    PARTITION BY cluster, cluster_id, day, group_id, topic, topic_id, partition, is_known
     ORDER BY number
     RANGE BETWEEN 9 PRECEDING AND CURRENT ROW
   )

@@ -41,7 +41,7 @@ WITH histories AS (
     first_value(captured_at) OVER day_before AS from_captured_at
   FROM snapshots
   WINDOW day_before AS (
-    PARTITION BY cluster
+    PARTITION BY cluster, cluster_id
     ORDER BY unix_millis(captured_at)
     RANGE BETWEEN 86400000 PRECEDING AND CURRENT ROW
   )

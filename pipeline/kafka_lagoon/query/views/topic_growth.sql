@@ -108,7 +108,7 @@ compared AS (
     whole_end - lag(whole_end) OVER earlier AS written,
     whole_start - lag(whole_start) OVER earlier AS deleted
   FROM measured
-  WINDOW earlier AS (PARTITION BY cluster, topic, topic_id ORDER BY snapshot_date)
+  WINDOW earlier AS (PARTITION BY cluster, cluster_id, topic, topic_id ORDER BY snapshot_date)
 )
 SELECT
   cluster,

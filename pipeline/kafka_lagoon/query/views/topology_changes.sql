@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW topology_changes (
   snapshot_id COMMENT 'The published snapshot that shows the change first.',
   snapshot_date COMMENT 'UTC day of captured_at; filter by it, and only these days and the snapshot before them are read.',
   captured_at COMMENT 'When the snapshot began to read the cluster.',
-  previous_snapshot_id COMMENT 'The snapshot that it is compared with: the latest earlier snapshot with the whole table (table_coverage).',
+  previous_snapshot_id COMMENT 'The snapshot that it is compared with: the latest earlier snapshot with the whole table (table_coverage), or the latest whose list has the same visibility (late_list_changes).',
   previous_captured_at COMMENT 'When that snapshot began: the change was made between the two.',
   change_type COMMENT 'added, removed, changed, recreated (a topic under its old name), moved_back (a commit, or the start of a log) or truncated (the end of a log went down).',
   entity_type COMMENT 'Type of the changed entity: cluster, broker, voter, log_dir, topic, partition, reassignment, config, feature, quota, scram_user, delegation_token, acl, group, member or group_partition (ownership and commit of a partition by a group).',
@@ -165,6 +165,8 @@ topics_of_days AS (
     AND topics.snapshot_id = seen.snapshot_id
     AND topics.snapshot_date = seen.snapshot_date
     AND seen.table_name IN ('topics', 'reassignments', 'configs', 'consumer_groups', 'committed_offsets')
+  -- In a snapshot in which a topic was created again, its parts are those of either topic.
+  WHERE topics.problem IS DISTINCT FROM 'TOPIC_RECREATED_DURING_SNAPSHOT'
   GROUP BY seen.cluster, seen.cluster_id, seen.day, seen.table_name, topics.topic, topics.topic_id
 ),
 groups_of_days AS (
@@ -292,3 +294,25 @@ WHERE
       THEN steps.visibility = 'complete' OR steps.previous_visibility IS NOT DISTINCT FROM steps.visibility
     ELSE TRUE
   END
+UNION ALL
+SELECT
+  cluster,
+  cluster_id,
+  snapshot_id,
+  snapshot_date,
+  captured_at,
+  previous_snapshot_id,
+  previous_captured_at,
+  CASE WHEN NOT was_there THEN 'added' WHEN NOT is_there THEN 'removed' ELSE 'recreated' END,
+  CASE table_name WHEN 'topics' THEN 'topic' ELSE 'group' END,
+  name,
+  NULL,
+  old_id,
+  new_id,
+  NULL,
+  CASE table_name WHEN 'topics' THEN name END,
+  NULL,
+  CASE table_name WHEN 'consumer_groups' THEN name END,
+  NULL,
+  coalesce(visibility = 'complete', FALSE)
+FROM late_list_changes

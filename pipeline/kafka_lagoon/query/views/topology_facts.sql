@@ -182,7 +182,8 @@ SELECT
   CASE names.attribute
     WHEN 'client_id' THEN client_id
     WHEN 'client_host' THEN client_host
-    ELSE CAST(array_sort(subscribed_topics) AS STRING)
+    -- Names of topics may be any text in a subscription, and the engines quote texts in lists in their own ways.
+    ELSE concat('[', array_join(array_sort(subscribed_topics), ', '), ']')
   END,
   NULL, NULL, NULL, group_id, NULL, NULL
 FROM group_members_published
