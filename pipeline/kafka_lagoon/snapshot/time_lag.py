@@ -282,7 +282,7 @@ def _values(first: FirstUnread, fetched_offset: int, *, is_below: bool) -> Given
     if first.timestamp_ms is None or first.read_at_ms is None or first.timestamp_ms == -1:
         return None, method, None, NO_TIMESTAMP, first.offset, None
     time_lag_ms = first.read_at_ms - first.timestamp_ms
-    if time_lag_ms > _GREATEST_MS:  # brokers before Kafka 3.6 take any timestamp from producers
+    if time_lag_ms > _GREATEST_MS:  # Kafka 2.8 takes any timestamp from producers
         return None, method, first.timestamp_ms, TIMESTAMP_OUT_OF_RANGE, first.offset, timestamp_type
     return time_lag_ms, method, first.timestamp_ms, None, first.offset, timestamp_type
 
