@@ -74,8 +74,9 @@ def test_no_more_than_the_limit(limit: int) -> None:
 
 
 @pytest.mark.usefixtures("events")
-def test_what_nobody_expects_is_raised() -> None:
-    """An unexpected error ends the command with a traceback, after earlier clusters were reported."""
+@pytest.mark.parametrize("limit", [1, 3])
+def test_what_nobody_expects_is_raised(limit: int) -> None:
+    """An unexpected error ends the command with a traceback, after all clusters have been run and reported."""
 
     def run(outcome: RunOutcome) -> int:
         if outcome.cluster == "b":
@@ -84,7 +85,22 @@ def test_what_nobody_expects_is_raised() -> None:
 
     made = outcomes()
     with pytest.raises(BrokenBarrierError):
-        at_once(made, 3, CLOCK, run)
+        at_once(made, limit, CLOCK, run)
+    assert [one.status for one in made] == ["complete", "failed", "complete"]
+
+
+@pytest.mark.usefixtures("events")
+def test_ctrl_c_ends_all() -> None:
+    """The clusters that wait are not run any more."""
+
+    def run(outcome: RunOutcome) -> int:
+        if outcome.cluster == "b":
+            raise KeyboardInterrupt
+        return COMPLETE
+
+    made = outcomes()
+    with pytest.raises(KeyboardInterrupt):
+        at_once(made, 1, CLOCK, run)
     assert [one.status for one in made] == ["complete", "failed", None]
 
 

@@ -176,8 +176,11 @@ def with_event(job: str, run: Callable[[], int]) -> int:
 
 
 def one_by_one(outcomes: Iterable[RunOutcome], clock: Clock, run: Callable[[RunOutcome], int]) -> list[int]:
-    """Run each outcome and return the exit codes. An error of one cluster or table does not end the others."""
-    return [_report(outcome, _attempt(outcome, clock, run)) for outcome in outcomes]
+    """Run each outcome and return the exit codes. An error of one cluster or table does not end the others.
+
+    An error that no code expects is raised when all have been run.
+    """
+    return _reported((outcome, _attempt(outcome, clock, run)) for outcome in outcomes)
 
 
 def at_once(outcomes: Sequence[RunOutcome], limit: int, clock: Clock, run: Callable[[RunOutcome], int]) -> list[int]:
@@ -198,7 +201,19 @@ def at_once(outcomes: Sequence[RunOutcome], limit: int, clock: Clock, run: Calla
 
     for _ in range(min(limit, len(outcomes))):
         Thread(target=work, daemon=True).start()
-    return [_report(outcome, end.result()) for outcome, end in zip(outcomes, ends, strict=True)]
+    return _reported((outcome, end.result()) for outcome, end in zip(outcomes, ends, strict=True))
+
+
+def _reported(runs: Iterable[tuple[RunOutcome, BaseException | None]]) -> list[int]:
+    """Report each run when it has ended; return the exit codes, or raise the first unexpected error."""
+    exit_codes, unexpected = list[int](), list[Exception]()
+    for outcome, failure in runs:
+        exit_codes.append(_report(outcome, failure))
+        if isinstance(failure, Exception) and not isinstance(failure, PipelineError):
+            unexpected.append(failure)
+    if unexpected:
+        raise unexpected[0]
+    return exit_codes
 
 
 def _attempt(outcome: RunOutcome, clock: Clock, run: Callable[[RunOutcome], int]) -> BaseException | None:
@@ -220,7 +235,7 @@ def _attempt(outcome: RunOutcome, clock: Clock, run: Callable[[RunOutcome], int]
 
 
 def _report(outcome: RunOutcome, failure: BaseException | None) -> int:
-    """Print the lines of a run and write its event; return the exit code."""
+    """Print the lines of a run and write its event; return the exit code. Ctrl-C and the like are raised again."""
     for line in outcome.lines:
         say(line)
     if isinstance(failure, PipelineError):
@@ -228,6 +243,6 @@ def _report(outcome: RunOutcome, failure: BaseException | None) -> int:
     exit_code = FAILED if outcome.exit_code is None else outcome.exit_code
     outcome.status = outcome.status or STATUS[exit_code]
     (log.info if exit_code == COMPLETE else log.error)(EVENT, **outcome.event())
-    if failure and not isinstance(failure, PipelineError):
+    if failure and not isinstance(failure, Exception):
         raise failure
     return exit_code
