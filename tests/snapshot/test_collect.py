@@ -107,6 +107,7 @@ def test_the_order_is_ends_groups_commits_ends_metadata() -> None:
         LIST_OFFSETS.key,
         METADATA.key,  # of the brokers and of __consumer_offsets
         LIST_GROUPS.key,
+        METADATA.key,  # of __consumer_offsets: no coordinator has moved
         DESCRIBE_GROUPS.key,
         OFFSET_FETCH.key,
         LIST_OFFSETS.key,

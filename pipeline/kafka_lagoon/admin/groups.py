@@ -6,9 +6,10 @@ is "Dead", with error 0.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from kafka_lagoon.client.agreement import OF_GROUPS, offline_coordinators
+from kafka_lagoon.client.agreement import OF_GROUPS, list_of_coordinators
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator
@@ -83,17 +84,18 @@ class GroupDescriptions:
 def list_groups(cluster: Cluster, deadline: Deadline) -> GroupListings:
     """Every group that any broker coordinates; the coordinators are remembered.
 
-    Other brokers take over the groups of a broker that fails, so after a failure all brokers are asked once more. Groups of a
-    partition of __consumer_offsets that has no leader are listed by none, which is a failure of the list.
+    Other brokers take over the groups of a broker that fails, so after a failure all brokers are asked once more, as after a
+    coordinator has moved. Groups of a partition of __consumer_offsets that has no leader are listed by none, which is a failure
+    of the list.
     """
-    offline = offline_coordinators(cluster, LIST_GROUPS, OF_GROUPS, deadline)
-    gathered = _list_once(cluster, deadline)
-    groups = dict(_listings(gathered))
-    if gathered.failures:
-        groups = {**dict(_listings(_list_once(cluster, deadline))), **groups}
+    once = partial(_list_once, cluster, deadline)
+    lists, short = list_of_coordinators(cluster, LIST_GROUPS, OF_GROUPS, deadline, once)
+    failures = {node_id: failure for gathered in lists for node_id, failure in gathered.failures.items()}
+    if failures and len(lists) == 1:
+        lists = [*lists, once()]
+    groups = {group_id: listing for gathered in lists for group_id, listing in _listings(gathered)}
     cluster.learn_coordinators({group_id: listing.node_id for group_id, listing in groups.items()})
-    failures = [*gathered.failures.values(), *filter(None, [offline])]
-    return GroupListings(groups=groups, failures=failures)
+    return GroupListings(groups=groups, failures=[*failures.values(), *filter(None, [short])])
 
 
 def _list_once(cluster: Cluster, deadline: Deadline) -> Gathered[int, ListGroupsResponse]:

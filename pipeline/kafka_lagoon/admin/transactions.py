@@ -7,9 +7,10 @@ describe.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any, NamedTuple
 
-from kafka_lagoon.client.agreement import OF_TRANSACTIONS, offline_coordinators
+from kafka_lagoon.client.agreement import OF_TRANSACTIONS, list_of_coordinators
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator, ByLeader
@@ -100,26 +101,41 @@ def list_transactions(
     """List the transactions of all brokers, of these producers and in these states (none: of all); learn their coordinators.
 
     Brokers before Kafka 3.8 cannot filter by `longer_than_ms`: UNSUPPORTED_VERSION. The failure of NO_LEADER is about
-    partitions of __transaction_state without a leader: no broker lists their transactions.
+    partitions of __transaction_state without a leader, or whose leader changed: no broker may have listed their transactions.
     """
-    offline = offline_coordinators(cluster, LIST_TRANSACTIONS, OF_TRANSACTIONS, deadline)
     duration_filter = EVERY_DURATION if longer_than_ms is None else longer_than_ms
     request = ListTransactionsRequest(
         state_filters=tuple(states), producer_id_filters=tuple(producer_ids), duration_filter=duration_filter
     )
-    sharded = ShardedRequest(
-        api=LIST_TRANSACTIONS,
-        items=cluster.coordinators(),
-        build=lambda _: request,
-        read=lambda response, items: [(items[0], response.error_code, response)],
-        chunk=1,
-        within=None if longer_than_ms is None else _WITH_DURATION,
-    )
-    listings: Listings = gather(cluster, ByBroker(cluster), [sharded], deadline)[0]
+
+    def list_once() -> Listings:
+        sharded = ShardedRequest(
+            api=LIST_TRANSACTIONS,
+            items=cluster.coordinators(),
+            build=lambda _: request,
+            read=lambda response, items: [(items[0], response.error_code, response)],
+            chunk=1,
+            within=None if longer_than_ms is None else _WITH_DURATION,
+        )
+        return gather(cluster, ByBroker(cluster), [sharded], deadline)[0]
+
+    lists, short = list_of_coordinators(cluster, LIST_TRANSACTIONS, OF_TRANSACTIONS, deadline, list_once)
+    listings = reduce(_joined, lists)
     for node_id, response in listings.answers.items():
         node_ids = {transaction.transactional_id: node_id for transaction in response.transaction_states}
         cluster.learn_coordinators(node_ids, TRANSACTION)
-    return listings if offline is None else replace(listings, failures={**listings.failures, NO_LEADER: offline})
+    return listings if short is None else replace(listings, failures={**listings.failures, NO_LEADER: short})
+
+
+def _joined(first: Listings, second: Listings) -> Listings:
+    """Both lists as one. Of an id that is in both, the second list counts: its coordinator may have moved."""
+    listed = {one.transactional_id for response in second.answers.values() for one in response.transaction_states}
+    answers = dict(second.answers)
+    for node_id, response in first.answers.items():
+        known = answers.get(node_id)
+        left = tuple(one for one in response.transaction_states if one.transactional_id not in listed)
+        answers[node_id] = replace(response, transaction_states=(*(known.transaction_states if known else ()), *left))
+    return Gathered(answers, {**first.sources, **second.sources}, {**first.failures, **second.failures})
 
 
 def describe_transactions(cluster: Cluster, transactional_ids: Sequence[str], deadline: Deadline) -> Descriptions:

@@ -5,7 +5,7 @@ have been behind. Of answers that brokers pass on from the active controller, tw
 """
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 OF_GROUPS, OF_TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+COORDINATOR_MOVED = "COORDINATOR_MOVED"  # each of two lists was requested while coordinators changed
 
 _PARTITION_INDEX = attrgetter("partition_index")
 _OF_ANSWERS = frozenset({"throttle_time_ms"})  # fields that are about the answer, and not about the cluster
@@ -153,29 +154,76 @@ def content(value: Any, left_out: frozenset[str] = _OF_ANSWERS) -> Any:
     return value
 
 
-def offline_coordinators(cluster: Cluster, api: Api[Any, Any], topic: str, deadline: Deadline) -> Failure | None:
-    """A failure of the API that lists what `topic` stores, if partitions of the topic have no leader; brokers agree on that.
+def list_of_coordinators(
+    cluster: Cluster, api: Api[Any, Any], topic: str, deadline: Deadline, list_once: Callable[[], T]
+) -> tuple[Sequence[T], Failure | None]:
+    """One or two lists of what `topic` stores, each of all brokers, and a failure if something may be in none of them.
 
     The leader of a partition of __consumer_offsets or __transaction_state coordinates what is stored in it. Without a leader no
-    broker lists those groups or transactions, and none reports an error.
-
-    Must be called before the list is requested: a leader that fails afterwards gives no list, and that is a failure, too.
+    broker lists those groups or transactions, and none reports an error. Nor does any if the leader changes during the list:
+    the new leader may have answered before the change, and the old one after it. Then the list is requested once more.
     """
+    lists: list[T] = []
     try:
-        metadata = agreed_metadata(cluster, (topic,), deadline)
+        before = agreed_metadata(cluster, (topic,), deadline)
+        lists.append(list_once())
+        if len(cluster.brokers) == 1:
+            return lists, _offline_partitions(cluster, api, topic, before)
+        after = cluster.refresh_elsewhere((topic,), deadline)
+        if _leaders(after) == _leaders(before) and brokers_by_id(after) == brokers_by_id(before):
+            return lists, _offline_partitions(cluster, api, topic, before)
+        # Brokers publish a new leader first and load the partition after that. In between the new leader lists nothing of it.
+        deadline.pause(cluster.settings.retry_backoff_max_ms / 1000)
+        lists.append(list_once())
+        last = agreed_metadata(cluster, (topic,), deadline)
     except (ConnectionFailed, WireError, BrokerError) as error:
-        return _short_list(cluster, api, refusal_name(error), f"the leaders of {topic} are unknown: {error}")
-    # Until the first group or transaction there is no such topic. Where we may not describe it, brokers answer
-    # TOPIC_AUTHORIZATION_FAILED without partitions: then the list is believed.
-    partitions = [partition for one in metadata.topics for partition in one.partitions]
-    node_ids = {broker.node_id for broker in metadata.brokers}
-    offline = sum(partition.leader_id not in node_ids for partition in partitions)
+        lists = lists or [list_once()]
+        return lists, _short_list(cluster, api, refusal_name(error), f"the leaders of {topic} are unknown: {error}")
+    moved = _moved_partitions(cluster, api, topic, (before, after, last))
+    return lists, moved or _offline_partitions(cluster, api, topic, last)
+
+
+def _leaders(metadata: MetadataResponse) -> Mapping[int, tuple[int, int]]:
+    """Leader and leader epoch of each partition of the one topic that was requested.
+
+    There is no such topic until the first group or transaction. Where we may not describe it, brokers answer
+    TOPIC_AUTHORIZATION_FAILED without partitions: then the list is believed.
+    """
+    return {
+        partition.partition_index: (partition.leader_id, partition.leader_epoch)
+        for topic in metadata.topics
+        for partition in topic.partitions
+    }
+
+
+def _offline_partitions(cluster: Cluster, api: Api[Any, Any], topic: str, metadata: MetadataResponse) -> Failure | None:
+    """A failure of the list if partitions have no leader, or one that is not among the brokers."""
+    leaders, node_ids = _leaders(metadata), {broker.node_id for broker in metadata.brokers}
+    offline = sum(leader_id not in node_ids for leader_id, _ in leaders.values())
     if not offline:
         return None
     message = (
-        f"{offline} of {len(partitions)} partitions of {topic} have no leader: no broker lists what is stored in them"
+        f"{offline} of {len(leaders)} partitions of {topic} have no leader: no broker lists what is stored in them"
     )
     return _short_list(cluster, api, error_code(COORDINATOR_NOT_AVAILABLE).name, message)
+
+
+def _moved_partitions(
+    cluster: Cluster, api: Api[Any, Any], topic: str, several: Sequence[MetadataResponse]
+) -> Failure | None:
+    """A failure of the list if partitions changed their leader during the first list and again during the second.
+
+    Equal leaders before the first list and after the second are no change: the broker that named another one was behind.
+    """
+    leaders = by_item([_leaders(metadata) for metadata in several])
+    moved = sum(len(set(some)) == len(several) for some in leaders.values())
+    if not moved:
+        return None
+    message = (
+        f"{moved} of {len(leaders)} partitions of {topic} changed their leader during the list, and again when it was "
+        "repeated: what is stored in them may be missing"
+    )
+    return _short_list(cluster, api, COORDINATOR_MOVED, message)
 
 
 def _short_list(cluster: Cluster, api: Api[Any, Any], name: str, message: str) -> Failure:
