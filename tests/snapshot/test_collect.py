@@ -487,6 +487,19 @@ def test_a_broker_that_lists_no_groups_is_a_failure() -> None:
     assert failed == [("ListGroups", 1, "UNSUPPORTED_VERSION")]
 
 
+def test_groups_that_one_broker_cannot_describe() -> None:
+    """During an upgrade another broker describes groups of this type: what a snapshot needs is then not complete."""
+    state = healthy()
+    for node_id in (1, 3):
+        state.groups[f"on {node_id}"] = FakeGroup(coordinator_id=node_id, group_type="consumer", state="Stable")
+    state.missing = {3: {CONSUMER_GROUP_DESCRIBE.key}}
+    taken = captured(state)
+    failed = [(row.api, row.broker_id, row.error_name) for row in taken.of(CollectionFailureRow)]
+    assert failed == [("ConsumerGroupDescribe", 3, "UNSUPPORTED_VERSION")]
+    assert {one.table_name: one.outcome for one in taken.published.tables}["consumer_groups"] == "partial"
+    assert taken.published.status == "partial"
+
+
 def test_brokers_without_a_last_stable_offset() -> None:
     """All supported releases have it, so the row says that it is missing, and the snapshot is partial."""
     state = healthy()

@@ -1,5 +1,6 @@
 """Similar failures are one row with their number; a row of coverage says why an API returned nothing."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from kafka_lagoon.protocol.messages.describe_user_scram_credentials import DESCR
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
-from kafka_lagoon.snapshot.coverage import coverage_rows, failure_rows, not_offered, worth_a_row
+from kafka_lagoon.snapshot.coverage import coverage_rows, failure_rows, not_offered, partly_offered, worth_a_row
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow
 
@@ -92,8 +93,28 @@ def test_an_api_that_is_offered_must_be_answered() -> None:
     disabled = failure_of(DESCRIBE_USER_SCRAM_CREDENTIALS, Scope.list("users"), SECURITY_DISABLED)
     several = [answered, too_old, disabled]
     topology = Topology(metadata=MetadataResponse(), topic_ids={}, partitions={})
-    assert list(worth_a_row(several, topology)) == [answered]
+    assert list(worth_a_row(several, topology, RequestStats())) == [answered]
     assert set(not_offered(several).values()) == {too_old, disabled}
+
+
+@pytest.mark.parametrize(
+    ("answered", "failed", "expected"),
+    [({2}, 1, True), (set(), 1, False), ({1, 2}, 1, False), ({2}, None, False), ({None}, 1, False)],
+    ids=["by others", "by none", "in another version", "no broker was asked", "by a bootstrap server"],
+)
+def test_an_api_that_only_some_brokers_offer(answered: set[int | None], failed: int | None, *, expected: bool) -> None:
+    """A broker without an API that another broker answered has failed, and a cluster without the API has not."""
+    stats = RequestStats()
+    for node_id in answered:
+        stats.by_api[OFFSET_FETCH.name, node_id].answers += 1
+    error = UnsupportedVersion("OffsetFetch", (9, 9), (0, 5), "1", None)
+    too_old = failure_of(OFFSET_FETCH, Scope.group("g"), error, node_id=failed)
+    topology = Topology(metadata=MetadataResponse(), topic_ids={}, partitions={})
+    assert (
+        list(partly_offered([too_old], stats)) == list(worth_a_row([too_old], topology, stats)) == [too_old] * expected
+    )
+    required = replace(too_old, is_required=True)
+    assert list(worth_a_row([required], topology, stats)) == [required]
 
 
 def test_long_messages_are_cut() -> None:

@@ -1,5 +1,7 @@
 """Tables transactions and producers of a fake cluster: requests, their order, and rows after failures."""
 
+import pytest
+
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
@@ -11,6 +13,7 @@ from kafka_lagoon.snapshot.chosen_names import ChosenNames, Names
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow
 from kafka_lagoon.tables.transaction_rows import PartitionProducerRow, TransactionRow
+from tests.admin.test_transactions import transaction
 from tests.clock import CLOCK
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
@@ -99,6 +102,20 @@ def test_brokers_that_list_no_transactions() -> None:
     assert not [row for row in taken.of(CollectionFailureRow) if "Transactions" in row.api]
     reasons = {row.not_collected_because for row in taken.of(CoverageRow) if row.api == LIST_TRANSACTIONS.name}
     assert reasons == {"UNSUPPORTED_VERSION"}
+
+
+@pytest.mark.parametrize("idle_coordinator", [1, 3], ids=["others list some", "others list none"])
+def test_brokers_of_which_one_lists_no_transactions(idle_coordinator: int) -> None:
+    """During an upgrade the lists of the others are a part of the cluster's; the snapshot needs none of them."""
+    state = healthy()
+    state.transactions = {"idle": transaction("idle", idle_coordinator), "payer": transaction("payer", 3)}
+    state.missing = {3: {LIST_TRANSACTIONS.key, DESCRIBE_TRANSACTIONS.key}}
+    taken = captured(state)
+    assert {row.transactional_id for row in taken.of(TransactionRow)} == ({"idle"} if idle_coordinator == 1 else set())
+    assert {one.table_name: one.outcome for one in taken.published.tables}["transactions"] == "partial"
+    failures = [(row.api, row.broker_id, row.error_name) for row in taken.of(CollectionFailureRow)]
+    assert failures == [("ListTransactions", 3, "UNSUPPORTED_VERSION")]
+    assert taken.published.status == "complete"
 
 
 def test_the_list_of_transactions_is_complete() -> None:

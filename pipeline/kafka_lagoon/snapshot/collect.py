@@ -94,5 +94,5 @@ def _gather_lag(cluster: Cluster, slot_ms: int, deadline: Deadline, tell: Tell, 
         group_state=group_state,
         durability=durability,
         failures=failures,
-        is_partial=any(worth_a_row(failures, topology)),
+        is_partial=any(worth_a_row(failures, topology, cluster.request_stats)),
     )

@@ -19,7 +19,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.owners import NOBODY, Owners
 from kafka_lagoon.snapshot.chosen_names import EVERYTHING, ChosenNames
-from kafka_lagoon.snapshot.coverage import worth_a_row
+from kafka_lagoon.snapshot.coverage import partly_offered, worth_a_row
 from kafka_lagoon.snapshot.group_state import GroupState
 from kafka_lagoon.snapshot.time_lag import Measure
 from kafka_lagoon.snapshot.topology import Durability, Topology
@@ -146,7 +146,7 @@ class Collection:
         if collector.phase < Phase.SUMMARY:
             self.states.append(self._state(collector, collected))
         self.failures += collected.failures
-        if collector.required and any(worth_a_row(collected.failures, self.topology)):
+        if collector.required and any(self._worth_a_row(collected.failures)):
             self.is_partial = True
 
     def refuse(self, refusals: Iterable[Failure]) -> None:
@@ -168,10 +168,13 @@ class Collection:
         if collector in self.skipped:
             return table_states.SKIPPED
         failures = list(self._failures_of(collector, collected))
-        failed = any(worth_a_row(failures, self.topology))
-        if failed or not collected.is_whole:
-            return table_states.PARTIAL if collected.rows else table_states.FAILED
+        if any(self._worth_a_row(failures)) or not collected.is_whole:
+            is_answered = collected.rows or any(partly_offered(failures, self.cluster.request_stats))
+            return table_states.PARTIAL if is_answered else table_states.FAILED
         return table_states.NOT_OFFERED if failures and not collected.rows else table_states.COMPLETE
+
+    def _worth_a_row(self, failures: Iterable[Failure]) -> Iterator[Failure]:
+        return worth_a_row(failures, self.topology, self.cluster.request_stats)
 
     def _failures_of(self, collector: Collector, collected: Collected) -> Iterator[Failure]:
         """The failures of the table itself and of the answers that it shares with other tables."""

@@ -168,10 +168,16 @@ COVERAGE = Collector(
     collect=_coverage,
 )
 
+
+def _failures(collection: Collection) -> Collected:
+    stats = collection.cluster.request_stats
+    return Collected(list(failure_rows(worth_a_row(collection.failures, collection.topology, stats))))
+
+
 COLLECTION_FAILURES = Collector(
     table=state_tables.COLLECTION_FAILURES,
     phase=Phase.SUMMARY,
-    collect=lambda collection: Collected(list(failure_rows(worth_a_row(collection.failures, collection.topology)))),
+    collect=_failures,
 )
 
 

@@ -101,12 +101,29 @@ def _is_not_offered(failure: Failure) -> bool:
     return (failure.is_too_old or failure.code in _NOT_OFFERED) and not failure.is_required
 
 
-def worth_a_row(failures: Iterable[Failure], topology: Topology) -> Iterator[Failure]:
+def worth_a_row(failures: Iterable[Failure], topology: Topology, request_stats: RequestStats) -> Iterator[Failure]:
     """Failures that become rows: all except what the cluster does not offer, and partitions of topics deleted meanwhile."""
-    for failure in failures:
+    several = list(failures)
+    partly = set(partly_offered(several, request_stats))
+    for failure in several:
         scope = failure.scope
         deleted = scope.scope_type is ScopeType.PARTITION and scope.topic in topology.changed
-        if not _is_not_offered(failure) and not deleted:
+        if (not _is_not_offered(failure) or failure in partly) and not deleted:
+            yield failure
+
+
+def partly_offered(failures: Iterable[Failure], request_stats: RequestStats) -> Iterator[Failure]:
+    """Failures of brokers that lack an API which other brokers answered: the cluster is being upgraded.
+
+    A broker that answered an older version of the API lacks the version for some of the items, and not the API.
+    """
+    answered: defaultdict[str, set[int]] = defaultdict(set)
+    for (api, node_id), stats in request_stats.by_api.items():
+        if stats.answers and node_id is not None:
+            answered[api].add(node_id)
+    for failure in failures:
+        node_id, others = failure.node_id, answered[failure.api]
+        if failure.is_too_old and node_id is not None and others and node_id not in others:
             yield failure
 
 

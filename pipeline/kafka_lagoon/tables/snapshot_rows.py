@@ -27,8 +27,8 @@ class TableState:
 
     table_name: str = column("Name of the table.")
     outcome: str = column(
-        "complete; partial (some requests failed); failed (all requests failed); skipped (by the setting "
-        "snapshot.skip_tables); not_offered (brokers do not have the API, or it is disabled)."
+        "complete; partial (some requests failed, or only some brokers have the API); failed (all requests failed); skipped "
+        "(by the setting snapshot.skip_tables); not_offered (no broker has the API, or it is disabled)."
     )
     row_count: Int64 = column("Rows of the table in this snapshot.")
     stored_in: str = column(

@@ -94,7 +94,8 @@ def _answer(context: ClusterContext) -> CommandOutput:
     totals = list(group_lag_rows(state.groups.groups, lag, share_rows, unread_groups(state)))
     stopped = _stopped_groups(context, [one.group_id for one in totals]) if options.fail_above else []
     passed = complaints([*lag, *share_rows], totals, options.fail_above, set(stopped)) if options.fail_above else []
-    failures = worth_a_row([*state.failures, *unchecked, *times], topology)
+    stats = context.cluster.request_stats
+    failures = worth_a_row([*state.failures, *unchecked, *times], topology, stats)
     return CommandOutput(
         rows=_parts(totals, lag, share_rows, options),
         failures=[
