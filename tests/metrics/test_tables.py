@@ -14,6 +14,7 @@ from kafka_lagoon.tables.cluster_rows import BrokerRow, ConfigRow, PartitionRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow
 from kafka_lagoon.tables.owner_rows import ExpectedGroupRow, OwnerRow
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow
+from kafka_lagoon.tables.table_states import table_state
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOSTILE, NOON_MS, lag_row, row, snapshot
 from tests.metrics.parsed import in_file, parsed, value
@@ -64,7 +65,12 @@ def _facts() -> list[object]:
 
 
 NEWEST = snapshot(2, *_facts(), status="partial", brokers=2, topics=3, partitions=3, groups=5, failures=3)
-OTHER = snapshot(1, *_facts()[:10], status="complete", cluster="second")
+REFUSED = table_state("consumer_groups", "failed", 0, "none")
+UNKNOWN = (
+    row(BrokerRow, broker_id=1),
+    row(PartitionRow, topic="orders", replicas=(1,), is_under_replicated=False, is_leaderless=False),
+)
+OTHER = snapshot(1, *_facts()[:10], *UNKNOWN, status="complete", cluster="second", groups=0, tables=(REFUSED,))
 OLD = snapshot(1, *_facts(), lag_row("gone", "orders", 0, lag=7), status="complete")
 
 
@@ -113,6 +119,24 @@ def test_numbers_are_those_of_the_tables(lake: Path) -> None:
     assert value(samples, "lagoon_snapshot_fenced_brokers", kafka_cluster="default") == 1
     assert value(samples, "lagoon_snapshot_under_replicated_partitions", kafka_cluster="default") == 2
     assert value(samples, "lagoon_snapshot_leaderless_partitions", kafka_cluster="default") == 1
+
+
+def test_what_is_not_known_has_no_sample() -> None:
+    """A chart has a gap and no zero; where a part is known, that part is counted, and the unknown rest beside it."""
+    samples = written_by_runs(100)
+
+    def shown(name: str) -> tuple[float | None, float | None]:
+        default, second = (
+            value(samples, f"lagoon_snapshot_{name}", kafka_cluster=one) for one in ("default", "second")
+        )
+        return default, second
+
+    assert shown("fenced_brokers") == (1, None)
+    assert shown("unknown_fenced_brokers") == (0, 1)
+    assert shown("under_min_isr_partitions") == (1, None)
+    assert shown("unknown_min_isr_partitions") == (2, 1)
+    assert shown("under_replicated_partitions") == (2, 0)
+    assert shown("groups") == (5, None)
 
 
 def test_owners_and_expectations_have_samples() -> None:

@@ -7,6 +7,7 @@ from dataclasses import field
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.metrics.exposition import Metric, Sample
 from kafka_lagoon.metrics.groups import GroupFacts, group_facts, group_samples, owners_of
+from kafka_lagoon.tables import state_tables, table_states
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
 from kafka_lagoon.tables.owner_rows import TOPIC
 from kafka_lagoon.tables.row_columns import column_of
@@ -32,9 +33,12 @@ FAILURES = Metric(
 )
 BROKERS = Metric("lagoon_snapshot_brokers", "Brokers that the cluster knows.", _CLUSTER)
 FENCED = Metric("lagoon_snapshot_fenced_brokers", "Brokers that the controller has fenced.", _CLUSTER)
+UNKNOWN_FENCED = Metric(
+    "lagoon_snapshot_unknown_fenced_brokers", "Brokers of which it is not known whether they are fenced.", _CLUSTER
+)
 TOPICS = Metric("lagoon_snapshot_topics", "Topics.", _CLUSTER)
 PARTITIONS = Metric("lagoon_snapshot_partitions", "Partitions.", _CLUSTER)
-GROUPS = Metric("lagoon_snapshot_groups", "Groups.", _CLUSTER)
+GROUPS = Metric("lagoon_snapshot_groups", "Groups that brokers listed; no sample if no list could be read.", _CLUSTER)
 UNDER_REPLICATED = Metric(
     "lagoon_snapshot_under_replicated_partitions", "Partitions with fewer replicas in sync than replicas.", _CLUSTER
 )
@@ -42,6 +46,9 @@ UNDER_MIN_ISR = Metric(
     "lagoon_snapshot_under_min_isr_partitions",
     "Partitions with fewer replicas in sync than min.insync.replicas.",
     _CLUSTER,
+)
+UNKNOWN_MIN_ISR = Metric(
+    "lagoon_snapshot_unknown_min_isr_partitions", "Partitions whose min.insync.replicas is not known.", _CLUSTER
 )
 LEADERLESS = Metric("lagoon_snapshot_leaderless_partitions", "Partitions that no broker leads.", _CLUSTER)
 TOPIC_INFO = Metric(
@@ -55,16 +62,25 @@ TOPICS_LEFT_OUT = Metric(
     _CLUSTER,
 )
 
+# Metrics of the rows in which a column is true. Where it may be null, another metric counts the nulls.
+COUNTED: Mapping[Metric, tuple[str, str]] = {
+    FENCED: (state_tables.BROKERS.name, "is_fenced"),
+    UNDER_REPLICATED: (state_tables.PARTITIONS.name, "is_under_replicated"),
+    UNDER_MIN_ISR: (state_tables.PARTITIONS.name, "is_under_min_isr"),
+    LEADERLESS: (state_tables.PARTITIONS.name, "is_leaderless"),
+}
+_NULLS: Mapping[Metric, Metric] = {FENCED: UNKNOWN_FENCED, UNDER_MIN_ISR: UNKNOWN_MIN_ISR}
+
 
 @frozen
 class SnapshotFacts:
-    """The numbers that the metrics of a snapshot show; `counts` are by metric, `failures` by error."""
+    """The numbers that the metrics of a snapshot show; `counts` are by metric (None: unknown), `failures` by error."""
 
     cluster: str
     captured_at_ms: int
     slot_ms: int
     is_complete: bool
-    counts: Mapping[Metric, int]
+    counts: Mapping[Metric, int | None]
     failures: Mapping[str, int]
     groups: Mapping[str, GroupFacts] = field(default_factory=dict)
     topic_owners: Mapping[str, str] = field(default_factory=dict)
@@ -73,17 +89,17 @@ class SnapshotFacts:
 def snapshot_facts(snapshot: Snapshot) -> SnapshotFacts:
     """Of a snapshot that was just taken."""
     published = snapshot.published
-    partitions = snapshot.of(PartitionRow)
+    outcomes = {state.table_name: state.outcome for state in published.tables or ()}
     counts = {
         BROKERS: published.brokers,
-        FENCED: sum(value is True for value in column_of(snapshot.of(BrokerRow), "is_fenced")),
         TOPICS: published.topics,
         PARTITIONS: published.partitions,
-        GROUPS: published.groups,
-        UNDER_REPLICATED: sum(value is True for value in column_of(partitions, "is_under_replicated")),
-        UNDER_MIN_ISR: sum(value is True for value in column_of(partitions, "is_under_min_isr")),
-        LEADERLESS: sum(value is True for value in column_of(partitions, "is_leaderless")),
+        GROUPS: groups_of(published.groups, outcomes.get(state_tables.CONSUMER_GROUPS.name)),
     }
+    rows = {state_tables.BROKERS.name: snapshot.of(BrokerRow), state_tables.PARTITIONS.name: snapshot.of(PartitionRow)}
+    for metric, (table, column) in COUNTED.items():
+        values = Counter(column_of(rows[table], column))
+        counts |= counts_of(metric, trues=values[True], falses=values[False], nulls=values[None])
     return SnapshotFacts(
         cluster=snapshot.header.cluster,
         captured_at_ms=snapshot.header.captured_at_ms,
@@ -96,6 +112,17 @@ def snapshot_facts(snapshot: Snapshot) -> SnapshotFacts:
     )
 
 
+def counts_of(metric: Metric, *, trues: int, falses: int, nulls: int) -> dict[Metric, int | None]:
+    """The number of rows in which a column is true, None if it is null in all; and the number of nulls where it can be."""
+    counts: dict[Metric, int | None] = {metric: None if nulls and not trues and not falses else trues}
+    return counts | ({_NULLS[metric]: nulls} if metric in _NULLS else {})
+
+
+def groups_of(listed: int, outcome: str | None) -> int | None:
+    """The number of groups; None if there is no list of groups, by the outcome of table consumer_groups."""
+    return None if outcome == table_states.FAILED else listed
+
+
 def snapshot_samples(facts: SnapshotFacts, max_groups: int, max_topics: int) -> Iterator[Sample]:
     """The samples of one snapshot, of at most `max_groups` of its groups, and of `max_topics` topics with an owner."""
     cluster = facts.cluster
@@ -105,8 +132,7 @@ def snapshot_samples(facts: SnapshotFacts, max_groups: int, max_topics: int) -> 
     yield Sample(COMPLETE, (cluster,), facts.is_complete)
     for error, count in sorted(facts.failures.items()):
         yield Sample(FAILURES, (cluster, error), count)
-    for metric, count in facts.counts.items():
-        yield Sample(metric, (cluster,), count)
+    yield from (Sample(metric, (cluster,), count) for metric, count in facts.counts.items() if count is not None)
     yield from group_samples(cluster, facts.groups, max_groups)
     for topic, owner in sorted(facts.topic_owners.items())[:max_topics]:
         yield Sample(TOPIC_INFO, (cluster, topic, owner), 1)

@@ -9,13 +9,13 @@ from typing import Any
 
 from kafka_lagoon.group_lag import GroupLag
 from kafka_lagoon.metrics import snapshots
-from kafka_lagoon.metrics.exposition import Metric
 from kafka_lagoon.metrics.groups import GroupFacts
 from kafka_lagoon.metrics.snapshots import SnapshotFacts
 from kafka_lagoon.query.group_sums import LAG_TABLE, SUMS
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.query.window import Span, Window
 from kafka_lagoon.tables.owner_rows import GROUP, TOPIC
+from kafka_lagoon.tables.state_tables import CONSUMER_GROUPS
 
 RELATIONS = frozenset(
     {
@@ -29,15 +29,12 @@ RELATIONS = frozenset(
         "loss_ahead",
         "owners_published",
         "expected_groups_published",
+        "table_states",
     }
 )
 _DAY = timedelta(days=1)
+_VALUES = (("TRUE", "trues"), ("FALSE", "falses"), ("NULL", "nulls"))
 _MOMENTS = "unix_millis(captured_at) AS captured_ms, unix_millis(slot) AS slot_ms"
-_PARTITION_COUNTS: Mapping[str, Metric] = {
-    "is_under_replicated": snapshots.UNDER_REPLICATED,
-    "is_under_min_isr": snapshots.UNDER_MIN_ISR,
-    "is_leaderless": snapshots.LEADERLESS,
-}
 
 
 def window_of_newest(ask: Ask) -> Window:
@@ -59,12 +56,12 @@ def newest_facts(ask: Ask) -> Iterator[SnapshotFacts]:
 def _facts(ask: Ask, newest: Mapping[str, Any]) -> SnapshotFacts:
     counted = {
         snapshots.BROKERS: newest["brokers"],
-        snapshots.FENCED: _count(ask, "brokers_published", "is_fenced", newest),
         snapshots.TOPICS: newest["topics"],
         snapshots.PARTITIONS: newest["partitions"],
-        snapshots.GROUPS: newest["groups"],
+        snapshots.GROUPS: snapshots.groups_of(newest["groups"], _outcome(ask, CONSUMER_GROUPS.name, newest)),
     }
-    counted |= {metric: _count(ask, "partitions_published", name, newest) for name, metric in _PARTITION_COUNTS.items()}
+    for metric, (table, column) in snapshots.COUNTED.items():
+        counted |= snapshots.counts_of(metric, **_count(ask, f"{table}_published", column, newest))
     failures = _of_snapshot(
         ask, "SELECT error_name, count(*) AS failures FROM collection_failures WHERE {} GROUP BY error_name", newest
     )
@@ -101,12 +98,18 @@ def _groups(ask: Ask, newest: Mapping[str, Any]) -> dict[str, GroupFacts]:
     }
 
 
-def _count(ask: Ask, relation: str, column: str, newest: Mapping[str, Any]) -> int:
-    """The rows of a snapshot in which a column is true."""
-    statement = f"SELECT count(*) AS counted FROM {relation} WHERE {{}} AND {column}"  # noqa: S608  names of ours
+def _outcome(ask: Ask, table: str, newest: Mapping[str, Any]) -> str | None:
+    """How the collection of a table ended; None for snapshots of version 0.1.0."""
+    statement = f"SELECT outcome FROM table_states WHERE {{}} AND table_name = '{table}'"  # noqa: S608  names of ours
+    return next((row["outcome"] for row in _of_snapshot(ask, statement, newest)), None)
+
+
+def _count(ask: Ask, relation: str, column: str, newest: Mapping[str, Any]) -> dict[str, int]:
+    """The rows of a snapshot in which a column is true, false, and null."""
+    counts = (f"count(CASE WHEN {column} IS {value} THEN 1 END) AS {name}" for value, name in _VALUES)
+    statement = f"SELECT {', '.join(counts)} FROM {relation} WHERE {{}}"  # noqa: S608  names of ours
     (row,) = _of_snapshot(ask, statement, newest)
-    counted: int = row["counted"]
-    return counted
+    return row
 
 
 def _of_snapshot(ask: Ask, statement: str, newest: Mapping[str, Any]) -> list[dict[str, Any]]:
