@@ -109,6 +109,7 @@ def test_alerts_fire_when_they_should(promtool: str, tmp_path: Path) -> None:
         ("", "", True),
         ("> 900", "> 9000", False),
         (" == 0\n", " > 9\n", False),
+        ("failed|misconfigured", "failed", False),
         ("6 * 3600", "0", False),
         (one_owner, "lagoon_group_info", False),
         ("(lagoon_group_expected) == 1", "(lagoon_group_expected) == 9", False),
