@@ -104,6 +104,21 @@ def test_settings_with_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert results["disk"]
 
 
+def test_a_settings_file_that_no_option_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One fault is one result: the file, and what names it, are its subject."""
+    monkeypatch.setenv("LAGOON_CONF", f"{tmp_path}/none.toml")
+    code, results = doctor(capsys)
+    assert code == 1
+    assert [(row["subject"], row["observed"]) for row in results["settings"]] == [
+        (
+            f"{tmp_path}/none.toml (by LAGOON_CONF)",
+            f"LAGOON_CONF {tmp_path}/none.toml: No such file or directory",
+        )
+    ]
+
+
 def test_values_that_only_jobs_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A start, a pattern and a table that `lagoon ingest` and `lagoon snapshot` refuse are faults of the settings."""
     conf = tmp_path / "lagoon.toml"

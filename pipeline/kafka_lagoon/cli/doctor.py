@@ -98,7 +98,8 @@ def _loaded(
     from kafka_lagoon.cli import file_modes  # noqa: PLC0415  pydantic may be missing
 
     servers = assigned_servers(options)
-    settings = file_modes.loaded(options, environ, servers, cluster_needed=False, tables_needed=False)
+    conf = conf_file(options, environ)  # the subject of the check names it, so faults need not
+    settings = file_modes.loaded_from(conf, options, environ, servers, cluster_needed=False, tables_needed=False)
     into.append(settings)
     if faults := list(_faults_of_jobs(settings, clock)):
         raise ConfigError(faults)

@@ -7,7 +7,7 @@ import os
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 
-from kafka_lagoon.cli.conf_file import conf_file
+from kafka_lagoon.cli.conf_file import ConfFile, conf_file
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import CONF_VARIABLE
 from kafka_lagoon.owned_files import PRIVATE
@@ -23,12 +23,20 @@ def loaded(options: Namespace, environ: Mapping[str, str], assigned: Sequence[st
 
     `needed` is passed to `settings.load`: cluster_needed and tables_needed. Faults name a settings file that no option names.
     """
-    conf, given = conf_file(options, environ), [*options.set, *assigned]
+    conf = conf_file(options, environ)
     try:
-        settings = load(conf.path, environ, given, options.kafka_properties, conf_named_by=conf.named_by, **needed)
+        return loaded_from(conf, options, environ, assigned, **needed)
     except ConfigError as error:
         source = [f"settings are those of {conf}; {CONF_VARIABLE}= reads no file"] if conf.is_implied else []
         raise ConfigError([*error.problems, *source]) from None
+
+
+def loaded_from(
+    conf: ConfFile, options: Namespace, environ: Mapping[str, str], assigned: Sequence[str] = (), **needed: bool
+) -> Settings:
+    """Load the settings of this file, as `loaded` does; faults do not name the file."""
+    given = [*options.set, *assigned]
+    settings = load(conf.path, environ, given, options.kafka_properties, conf_named_by=conf.named_by, **needed)
     os.umask(umask_of(settings))
     return settings
 
