@@ -3,15 +3,17 @@
 A config that the principal may not read is unknown, with a reason; the default is not assumed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import field
 from typing import Any
 
 from kafka_lagoon.admin.configs import Configs, describe_configs
-from kafka_lagoon.client.agreement import ask_cluster
+from kafka_lagoon.client.agreement import ask_cluster, by_item, majority
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.client.metadata_checks import CONTRADICTION
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.api_versions import ApiVersionsResponse
 from kafka_lagoon.protocol.messages.describe_configs import TOPIC
@@ -19,14 +21,25 @@ from kafka_lagoon.protocol.messages.describe_topic_partitions import (
     DESCRIBE_TOPIC_PARTITIONS,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsTopicRequest,
 )
 from kafka_lagoon.snapshot.topology import ELIGIBLE_NOT_RETURNED, Durability, EligibleLeaders
+from kafka_lagoon.topic_partition import TopicPartition
 
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 MIN_ISR_NOT_RETURNED = "MIN_INSYNC_REPLICAS_NOT_RETURNED"
 ELIGIBLE_LEADERS_FEATURE = "eligible.leader.replicas.version"
 
 Eligible = dict[str, dict[int, EligibleLeaders]]  # by topic and partition
+
+
+@frozen
+class EligibleAnswers:
+    """Eligible leaders as brokers agree on them, and the partitions that each broker describes in another way."""
+
+    eligible: Eligible = field(default_factory=dict)
+    disputed: frozenset[TopicPartition] = frozenset()
+    failure: Failure | None = None
 
 
 def read_durability(cluster: Cluster, topics: Sequence[str], deadline: Deadline) -> tuple[Durability, list[Failure]]:
@@ -39,14 +52,17 @@ def read_durability(cluster: Cluster, topics: Sequence[str], deadline: Deadline)
     ]  # deleted since the metadata was read
     missing = dict.fromkeys(topic for topic in topics if topic not in needed)
     problems = {**dict.fromkeys(missing, MIN_ISR_NOT_RETURNED), **problems}
-    eligible: Eligible = {}
-    eligible_problem = None
+    answers, eligible_problem = EligibleAnswers(), None
     if any(map(_keeps_eligible_leaders, cluster.api_versions())):
-        unread = list(_read_eligible(cluster, eligible, deadline))
-        eligible_problem = unread[0].name if unread else ELIGIBLE_NOT_RETURNED
-        failures += unread
+        answers = read_eligible_leaders(cluster, deadline)
+        eligible_problem = answers.failure.name if answers.failure else ELIGIBLE_NOT_RETURNED
+        failures += filter(None, [answers.failure])
     durability = Durability(
-        min_insync_replicas=needed, eligible=eligible, problems=problems, eligible_problem=eligible_problem
+        min_insync_replicas=needed,
+        eligible=answers.eligible,
+        problems=problems,
+        eligible_problem=eligible_problem,
+        disputed=answers.disputed,
     )
     return durability, failures
 
@@ -67,25 +83,63 @@ def _keeps_eligible_leaders(versions: ApiVersionsResponse) -> bool:
     )
 
 
-def _read_eligible(cluster: Cluster, eligible: Eligible, deadline: Deadline) -> Iterator[Failure]:
-    """Read all pages of DescribeTopicPartitions; each ends with a cursor to the next."""
+def read_eligible_leaders(cluster: Cluster, deadline: Deadline) -> EligibleAnswers:
+    """Eligible leaders of all partitions as two brokers name them. Where these differ a third one decides.
+
+    As in `ask_two`, the first broker is believed if no other one answers. Brokers may differ for a moment in the leader, its
+    epoch and the ISR, which are not compared.
+    """
+    first, addresses = _read_pages(cluster, (), deadline)
+    if isinstance(first, Failure):
+        return EligibleAnswers(failure=first)
+    if len(cluster.brokers) == 1:
+        return EligibleAnswers(eligible=first)
+    second, others = _read_pages(cluster, (), deadline, addresses)
+    if isinstance(second, Failure) or first == second:
+        return EligibleAnswers(eligible=first)
+    topics = sorted(topic for topic in first.keys() | second.keys() if first.get(topic) != second.get(topic))
+    third, _ = _read_pages(cluster, topics, deadline, addresses | others)
+    return _agreed(first, second, {} if isinstance(third, Failure) else third, topics)
+
+
+def _agreed(first: Eligible, second: Eligible, third: Eligible, topics: Sequence[str]) -> EligibleAnswers:
+    """The first answer, with what two of three say of the partitions of these topics."""
+    eligible, disputed = dict(first), set[TopicPartition]()
+    for topic in topics:
+        known = eligible[topic] = dict[int, EligibleLeaders]()
+        for partition, several in by_item([answer.get(topic, {}) for answer in (first, second, third)]).items():
+            leaders = majority(several)
+            if several.count(leaders) == 1:
+                disputed.add(TopicPartition(topic, partition))
+            elif leaders is not None:
+                known[partition] = leaders
+    return EligibleAnswers(eligible=eligible, disputed=frozenset(disputed))
+
+
+def _read_pages(
+    cluster: Cluster, topics: Sequence[str], deadline: Deadline, other_than: Collection[str] = ()
+) -> tuple[Eligible | Failure, set[str]]:
+    """Read all pages of DescribeTopicPartitions about these topics, or all (none); each ends with a cursor to the next.
+
+    Addresses in `other_than` are asked last; the second value has the addresses that were asked.
+    """
+    named = tuple(DescribeTopicPartitionsTopicRequest(name=name) for name in topics)
+    eligible, addresses = Eligible(), set[str]()
     cursor, seen = None, set[tuple[str, int]]()
+    scope = Scope.list("all topics")
     while True:
-        request = DescribeTopicPartitionsRequest(topics=(), cursor=cursor)
-        page = ask_cluster(cluster, DESCRIBE_TOPIC_PARTITIONS, request, Scope.list("all topics"), deadline)
+        request = DescribeTopicPartitionsRequest(topics=named, cursor=cursor)
+        page = ask_cluster(cluster, DESCRIBE_TOPIC_PARTITIONS, request, scope, deadline, other_than=other_than)
+        addresses.add(cluster.answered_by)
         if isinstance(page, Failure):
-            yield page
-            return
+            return page, addresses
         _take_page(page, eligible)
         cursor = page.next_cursor
         if cursor is None:
-            return
+            return eligible, addresses
         place = cursor.topic_name, cursor.partition_index
         if place in seen:
-            yield own_failure(
-                DESCRIBE_TOPIC_PARTITIONS, Scope.list("all topics"), CONTRADICTION, "its pages have no end"
-            )
-            return
+            return own_failure(DESCRIBE_TOPIC_PARTITIONS, scope, CONTRADICTION, "its pages have no end"), addresses
         seen.add(place)
 
 
