@@ -18,10 +18,8 @@ from kafka_lagoon.metrics.snapshots import missing_samples
 from kafka_lagoon.metrics.textfile import file_name, replace_file
 
 _IN_TABLES = (STATUS[COMPLETE], PARTIAL)
-_WITHOUT_RESULT = (
-    STATUS[FAILED],
-    STATUS[BAD_CONFIGURATION],
-)  # a run that found the lock held says nothing of the cluster
+# A run that finds the lock held says nothing about the cluster.
+_WITHOUT_RESULT = (STATUS[FAILED], STATUS[BAD_CONFIGURATION])
 
 
 @contextmanager
