@@ -61,7 +61,8 @@ def captured(state: FakeCluster, meanwhile: Callable[[dict[int, FakeBroker], str
     """Take a snapshot of the cluster; `meanwhile` is called when a step begins."""
     with fake_cluster(state) as brokers:
         deadline = Deadline.after(CLOCK, 8_000)
-        with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
+        settings = short_timeouts(state, request_timeout_ms=2_000)  # brokers die here and do not hang
+        with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
             tell = (lambda step, _: meanwhile(brokers, step)) if meanwhile else (lambda _, __: None)
             return collect(cluster, "test", 1_000, deadline, tell)
 
