@@ -69,6 +69,25 @@ def test_json_that_would_be_read_as_something_else(raw: bytes) -> None:
     assert json.loads(json.dumps({"value": FORMATS["json"][1](raw)}))["value"] == raw.decode()
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\0\0\0" + b"5",
+        b"5\0\0\0",
+        b"\0" + b"5",
+        b"5\0",
+        '{"a":1}'.encode("utf-16"),
+        '{"a":1}'.encode("utf-32-be"),
+        b"\xef\xbb\xbf5",
+        b'{"a":"\xed\xa0\x80"}',
+    ],
+)
+def test_json_is_utf_8(raw: bytes) -> None:
+    """Integers and other bytes that UTF-16 or UTF-32 would read as JSON stay the same bytes, as does a byte order mark."""
+    assert FORMATS["json"][1](raw) == text_or_bytes(raw)
+    assert as_json(raw) == as_text(raw)
+
+
 def test_numbers_that_a_double_holds() -> None:
     """They are printed as they are."""
     assert FORMATS["json"][1](b"[0.1, 1.50, 1e3, -0.0, 18446744073709551616]") == [0.1, 1.5, 1000.0, -0.0, 2**64]

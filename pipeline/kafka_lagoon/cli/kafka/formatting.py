@@ -49,7 +49,10 @@ def exact_json(raw: bytes) -> Any:
 
     That is NaN, an infinity, a number with more digits than a double has, and a field that an object has twice.
     """
-    return json.loads(raw, parse_float=_exact_float, parse_constant=_refused_constant, object_pairs_hook=_once_each)
+    # Bytes are decoded first: json.loads would take the four bytes 00 00 00 35 of an integer for the number 5 in UTF-32.
+    return json.loads(
+        raw.decode(), parse_float=_exact_float, parse_constant=_refused_constant, object_pairs_hook=_once_each
+    )
 
 
 def _exact_float(text: str) -> float:
