@@ -99,6 +99,26 @@ def test_a_passed_limit_is_exit_3(ask: Ask, limits: str, line: str | None) -> No
     assert (shown.code, shown.err) == ((3, f"lagoon: {line}\n") if line else (0, ""))
 
 
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (("--type", "remvoed"), f"--type: remvoed: there are {', '.join(TYPES)}; see"),
+        (("--entity", "topic,topics"), f"--entity: topics: there are {', '.join(ENTITIES)}; see"),
+        (("--between", "a,b", "--entity", "topics"), f"--entity: topics: there are {', '.join(ENTITIES)}; see"),
+        (
+            ("--type", "removed,added", "--fail-above", "changed"),
+            "--fail-above changed: --type removed,added leaves it out",
+        ),
+        (("--entity", "topic", "--fail-above", "acl=3"), "--fail-above acl: --entity topic leaves it out"),
+    ],
+)
+def test_a_limit_that_no_change_could_pass(ask: Ask, argv: tuple[str, ...], line: str) -> None:
+    """A misspelt name, and a limit on what the options leave out, are refused in one line: each limit would be kept."""
+    shown = ask("changes", *argv)
+    assert (shown.code, shown.out, shown.err.count("\n")) == (2, "", 1)
+    assert shown.err.startswith(f"lagoon: {line}")
+
+
 def test_names_are_those_of_the_view() -> None:
     """Exactly the types of changes and entities that the view documents can be selected and limited."""
     comments = column_comments("topology_changes")

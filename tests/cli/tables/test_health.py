@@ -2,17 +2,18 @@
 
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from kafka_lagoon.cli.tables.command import Condition, TablesContext
-from kafka_lagoon.cli.tables.health import FINDINGS, SEVERITIES
+from kafka_lagoon.cli.tables.health import _FINDINGS, FINDINGS, SEVERITIES
 from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.thresholds import Threshold, Unit
 from kafka_lagoon.query.statements import Rows
-from kafka_lagoon.query.views import column_comments
+from kafka_lagoon.query.views import VIEWS, column_comments
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
 from kafka_lagoon.tables.snapshot_rows import CoverageRow
 from tests.cli.tables.conftest import Ask, Shown
@@ -97,6 +98,28 @@ def test_limits_of_groups_have_another_command(ask: Ask) -> None:
     shown = ask("health", "--fail-above", "critical,lost")
     assert shown.code == 2
     assert "lost: is a limit of another command: lagoon lag --fail-above lost; see" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (("--only", "leaderles"), "--only: leaderles: there are critical, warning, info, leaderless, "),
+        (("--only", "warning", "--fail-above", "critical"), "--fail-above critical: --only warning leaves it out"),
+        (("--only", "info", "--fail-above", "leaderless"), "--fail-above leaderless: --only info leaves it out"),
+    ],
+)
+def test_a_limit_that_no_finding_could_pass(ask: Ask, argv: tuple[str, ...], line: str) -> None:
+    """A misspelt name, and a limit on what --only leaves out, are refused in one line: each limit would be kept."""
+    shown = ask("health", *argv)
+    assert (shown.code, shown.out, shown.err.count("\n")) == (2, "", 1)
+    assert line in shown.err
+
+
+def test_a_limit_on_a_part_of_what_is_shown(ask: Ask) -> None:
+    """--only may name the severity of a limited finding, or a finding of a limited severity."""
+    assert ask("health", *DEFAULT, "--only", "critical", "--fail-above", "leaderless").code == 3
+    assert ask("health", *DEFAULT, "--only", "under_min_isr", "--fail-above", "critical,findings,age=1h").code == 3
+    assert ask("health", *DEFAULT, "--only", "info", "--fail-above", "stopped_group").code == 0
 
 
 @pytest.mark.parametrize(
@@ -190,3 +213,21 @@ def test_names_are_those_of_the_view() -> None:
     assert ", ".join(FINDINGS[:-1]) + f" or {FINDINGS[-1]}." == comments["finding"]
     assert all(f"{name}: " in comments["severity"] for name in SEVERITIES)
     assert comments["severity"].count(": ") == len(SEVERITIES)
+
+
+def test_severities_and_tables_are_those_of_the_view() -> None:
+    """The severity of each finding, and the table that it depends on, are as in the view's SQL."""
+    sql = next(view for view in VIEWS if view.name == "health_findings").sql
+    for name, finding in _FINDINGS.items():
+        if name == "stopped_group":
+            assert finding.severities == ["warning", "info"]
+            assert (
+                f"'{finding.table}', '{name}',\n    CASE WHEN expected.should_run THEN 'warning' ELSE 'info' END" in sql
+            )
+        elif name == "stuck_reassignment":
+            assert finding == replace(_FINDINGS["reassignment"], meaning=finding.meaning, severities=["warning"])
+        elif f"    ('{name}', '" in sql:
+            assert f"    ('{name}', '{finding.severities[0]}')" in sql
+            assert f"'{finding.table}' AS table_name, kinds.finding" in sql
+        else:
+            assert f"'{finding.table}', '{name}', '{finding.severities[0]}'" in sql

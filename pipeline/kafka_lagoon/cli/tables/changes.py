@@ -5,19 +5,19 @@ With --between it shows differences of two clusters instead (differences.py).
 Within a snapshot, truncations and removals come before additions.
 """
 
-from argparse import ArgumentParser
-from collections.abc import Callable, Iterator
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_lagoon.cli.arguments import moment_argument, names
+from kafka_lagoon.cli.arguments import moment_argument, names, names_among
 from kafka_lagoon.cli.command import Command, Invocation, Kind
 from kafka_lagoon.cli.output import CommandOutput
 from kafka_lagoon.cli.tables import differences
 from kafka_lagoon.cli.tables.command import Condition, QueriedRows, Reach, TablesContext, of_snapshots, over
 from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot, time_literal
-from kafka_lagoon.cli.thresholds import Unit, add_fail_above
+from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above
 from kafka_lagoon.query.history import PREDECESSORS, Windows, has_predecessors, last_before, windows
 
 _VIEW = "topology_changes"
@@ -54,12 +54,28 @@ def _declare(parser: ArgumentParser) -> None:
         help="differences of two clusters in their newest snapshots instead of changes",
     )
     parser.add_argument("--group", type=names, metavar="A,B", help="only these groups")
-    parser.add_argument("--type", type=names, metavar="A,B", help=f"only these types of changes: {', '.join(TYPES)}")
     parser.add_argument(
-        "--entity", type=names, metavar="A,B", help=f"only changes of these entities: {', '.join(ENTITIES)}"
+        "--type", type=names_among(TYPES), metavar="A,B", help=f"only these types of changes: {', '.join(TYPES)}"
+    )
+    parser.add_argument(
+        "--entity",
+        type=names_among(ENTITIES),
+        metavar="A,B",
+        help=f"only changes of these entities: {', '.join(ENTITIES)}",
     )
     parser.add_argument("--sort", choices=_SORTS, help="order of the rows (default: time, the newest first)")
     add_fail_above(parser, _NAMES)
+
+
+def _faults(options: Namespace) -> Iterator[str]:
+    """Find faults of --between, and limits on changes that --type or --entity leaves out: they would always be kept."""
+    yield from differences.faults(options)
+    limits: Sequence[Threshold] = options.fail_above
+    for option, known in (("type", TYPES), ("entity", ENTITIES)):
+        chosen: Sequence[str] | None = getattr(options, option)
+        for limit in limits:
+            if chosen is not None and limit.name in known and limit.name not in chosen:
+                yield f"--fail-above {limit.name}: --{option} {','.join(chosen)} leaves it out"
 
 
 def _answer(context: TablesContext) -> CommandOutput:
@@ -152,6 +168,6 @@ COMMAND = Command(
         "lagoon changes --since yesterday --entity topic,config --json",
     ),
     declare=_declare,
-    check=differences.faults,
+    check=_faults,
     answer=_answer,
 )

@@ -3,12 +3,12 @@
 When a finding began is searched in some days of history only, so that the command costs the same however long the history is.
 """
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from kafka_lagoon.cli.arguments import moment_argument, names, number_from
+from kafka_lagoon.cli.arguments import moment_argument, names_among, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.output import CommandOutput, Remark, Rows
 from kafka_lagoon.cli.tables.command import (
@@ -24,13 +24,12 @@ from kafka_lagoon.cli.tables.lag import LIMITS
 from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.owners import EXPECTED, OWNERS, has_rows
 from kafka_lagoon.cli.tables.snapshots import time_literal
-from kafka_lagoon.cli.thresholds import Unit, add_fail_above
+from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.history import PREDECESSORS, Windows, last_before, windows
 from kafka_lagoon.query.statements import tuples
 
 _VIEW = "health_findings"
-# Tables with findings.
-_TABLES = "'topics', 'brokers', 'log_dirs', 'reassignments', 'producers', 'quorum', 'configs', 'consumer_groups'"
 _FILLED_BY = {"owner": OWNERS, "is_expected": EXPECTED}
 _NOT_HERE = (
     "Lag and lost records of groups, and consumers that stand still, are not looked at here: see lagoon lag and "
@@ -38,29 +37,46 @@ _NOT_HERE = (
 )
 _MOMENT = timedelta(milliseconds=1)
 _MOST_DAYS = 36_500
+ALL = "findings"
 SEVERITIES = ("critical", "warning", "info")
-# Finding -> what it is about, as docs/views.md has it at length.
-_MEANINGS = {
-    "leaderless": "partitions without a leader",
-    "offline_replicas": "partitions with replicas on brokers or disks that are down",
-    "under_min_isr": "partitions that refuse writes with acks=all",
-    "under_replicated": "partitions with fewer replicas in sync than they have",
-    "at_min_isr": "partitions with exactly min.insync.replicas in sync",
-    "not_preferred_leader": "partitions that another replica than the first leads",
-    "min_isr_unknown": "partitions whose min.insync.replicas could not be read",
-    "rack_violation": "partitions whose replicas share racks",
-    "leader_skew": "brokers that lead a fifth more partitions than their share",
-    "broker_fenced": "brokers that the controller has fenced",
-    "no_controller": "clusters without a controller",
-    "offline_log_dir": "log directories that failed",
-    "reassignment": "partitions that are being moved",
-    "stuck_reassignment": "moves without progress",
-    "hanging_transaction": "transactions that hang",
-    "lagging_voter": "voters that are 10 s behind the leader of the quorum",
-    "config_drift": "configs that differ between brokers",
-    "stopped_group": "groups of the settings [expected] with unread records and no member",
+
+
+@frozen(kw_only=False)
+class _Finding:
+    """The meaning of a finding, the severities that it may have, and its table in view table_coverage."""
+
+    meaning: str
+    severities: Sequence[str]
+    table: str
+
+
+_CRITICAL, _WARNING, _INFO = ([severity] for severity in SEVERITIES)
+# By name; docs/views.md describes them at length.
+_FINDINGS = {
+    "leaderless": _Finding("partitions without a leader", _CRITICAL, "topics"),
+    "offline_replicas": _Finding("partitions with replicas on brokers or disks that are down", _WARNING, "topics"),
+    "under_min_isr": _Finding("partitions that refuse writes with acks=all", _CRITICAL, "topics"),
+    "under_replicated": _Finding("partitions with fewer replicas in sync than they have", _WARNING, "topics"),
+    "at_min_isr": _Finding("partitions with exactly min.insync.replicas in sync", _WARNING, "topics"),
+    "not_preferred_leader": _Finding("partitions that another replica than the first leads", _INFO, "topics"),
+    "min_isr_unknown": _Finding("partitions whose min.insync.replicas could not be read", _INFO, "topics"),
+    "rack_violation": _Finding("partitions whose replicas share racks", _WARNING, "topics"),
+    "leader_skew": _Finding("brokers that lead a fifth more partitions than their share", _INFO, "topics"),
+    "broker_fenced": _Finding("brokers that the controller has fenced", _WARNING, "brokers"),
+    "no_controller": _Finding("clusters without a controller", _CRITICAL, "topics"),
+    "offline_log_dir": _Finding("log directories that failed", _CRITICAL, "log_dirs"),
+    "reassignment": _Finding("partitions that are being moved", _INFO, "reassignments"),
+    "stuck_reassignment": _Finding("moves without progress", _WARNING, "reassignments"),
+    "hanging_transaction": _Finding("transactions that hang", _CRITICAL, "producers"),
+    "lagging_voter": _Finding("voters that are 10 s behind the leader of the quorum", _WARNING, "quorum"),
+    "config_drift": _Finding("configs that differ between brokers", _WARNING, "configs"),
+    "stopped_group": _Finding(
+        "groups of the settings [expected] with unread records and no member", [*_WARNING, *_INFO], "consumer_groups"
+    ),
 }
-FINDINGS = tuple(_MEANINGS)
+FINDINGS = tuple(_FINDINGS)
+# Tables with findings.
+_TABLES = ", ".join(f"'{table}'" for table in dict.fromkeys(finding.table for finding in _FINDINGS.values()))
 _WORST = "CASE severity {} END".format(" ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(SEVERITIES)))
 _BY_NAME = "cluster, entity_type, entity"
 # A broker, disk or controller that is down is the cause of what is wrong with partitions.
@@ -73,9 +89,9 @@ _SORTS = {
     "name": f"{_BY_NAME}, {_WORST}, finding",
 }
 _NAMES = {
-    "findings": (Unit.COUNT, "all findings"),
+    ALL: (Unit.COUNT, "all findings"),
     **dict.fromkeys(SEVERITIES, (Unit.COUNT, "findings of this severity")),
-    **{name: (Unit.COUNT, meaning) for name, meaning in _MEANINGS.items()},
+    **{name: (Unit.COUNT, finding.meaning) for name, finding in _FINDINGS.items()},
     "age": (Unit.DURATION, "age of the snapshot"),
 }
 
@@ -93,12 +109,30 @@ def _declare(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--only",
-        type=names,
+        type=names_among((*SEVERITIES, *FINDINGS)),
         metavar="A,B",
         help=f"only these severities and findings: {', '.join((*SEVERITIES, *FINDINGS))}",
     )
     parser.add_argument("--sort", choices=_SORTS, default="worst", help="order of the rows (default: worst)")
     add_fail_above(parser, _NAMES, dict.fromkeys(LIMITS, "lagoon lag"))
+
+
+def _faults(options: Namespace) -> Iterator[str]:
+    """Find limits on findings that --only leaves out: they would be kept whatever is found."""
+    limits: Sequence[Threshold] = options.fail_above
+    for limit in limits:
+        if limit.name != "age" and not _limited_findings(limit, options.only):
+            yield f"--fail-above {limit.name}: --only {','.join(options.only)} leaves it out"
+
+
+def _limited_findings(limit: Threshold, only: Sequence[str] | None) -> Sequence[str]:
+    """Return the findings that a limit is about, without those that --only leaves out."""
+    return [
+        name
+        for name, finding in _FINDINGS.items()
+        for severity in finding.severities
+        if limit.name in {ALL, severity, name} and (only is None or severity in only or name in only)
+    ]
 
 
 def _answer(context: TablesContext) -> CommandOutput:
@@ -228,7 +262,7 @@ def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
     """Make the lines of passed limits; a group that is stopped on purpose passes none."""
     columns = {**dict.fromkeys(SEVERITIES, "severity"), **dict.fromkeys(FINDINGS, "finding")}
     place, rows = "concat(finding, ' ', entity)", rows.also("NOT is_expected")
-    return count_lines(context, f"SELECT * FROM {_findings_of(context)} WHERE", rows, columns, place, "findings")  # noqa: S608  names of ours
+    return count_lines(context, f"SELECT * FROM {_findings_of(context)} WHERE", rows, columns, place, ALL)  # noqa: S608  names of ours
 
 
 COMMAND = Command(
@@ -241,5 +275,6 @@ COMMAND = Command(
         "lagoon health --only critical --since '2h ago'",
     ),
     declare=_declare,
+    check=_faults,
     answer=_answer,
 )
