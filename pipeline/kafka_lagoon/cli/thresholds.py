@@ -24,6 +24,7 @@ GRAMMAR = (
 
 
 OF_RUNNING_GROUPS = ("lag", "total", "time")  # limits that leave out groups that are expected to be stopped
+NOTHING_SELECTED = "the options select nothing, so no limit is known to be kept"
 _NAMED = 10  # groups in a line
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kafka_lagoon.cli.thresholds import NOTHING_SELECTED
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from tests.cli.kafka.conftest import Ask
 from tests.fake.acls import OF_SOMEBODY
@@ -151,3 +152,29 @@ def test_members_are_ordered_by_their_ids(state: FakeCluster, ask: Ask) -> None:
     state.groups["reader"].members = [FakeMember(name, ("orders",), {"orders": ()}) for name in ("m3", "m1", "m2")]
     members = ask("describe-group", "reader", "--json").rows("member")
     assert [one["member_id"] for one in members] == ["m1", "m2", "m3"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (("--topic", "ordres"), "topic ordres: Metadata: NOT_LISTED"),
+        (("--topic", "ordres,orders", "--fail-above", "lag=1M"), "topic ordres: Metadata: NOT_LISTED"),
+        (("reader", "--topic", "ordres", "--fail-above", "lag=1M"), "topic ordres: Metadata: NOT_LISTED"),
+        (("ahead", "--topic", "orders", "--fail-above", "lag=1M"), NOTHING_SELECTED),
+        (("--pattern", "nomatch.*", "--fail-above", "lag=1M"), NOTHING_SELECTED),
+    ],
+)
+def test_a_selection_that_no_limit_could_miss(ask: Ask, argv: tuple[str, ...], line: str) -> None:
+    """A topic that is not there, and groups that are chosen without any row, keep no limit."""
+    shown = ask("lag", *argv)
+    assert shown.code == 3
+    assert f"lagoon: {line}" in shown.err
+
+
+def test_nothing_to_read_is_no_lag(state: FakeCluster, ask: Ask) -> None:
+    """That no group reads a topic is an answer, as are commits in a topic that was deleted."""
+    state.add_topic("quiet", 1)
+    state.groups["late"] = FakeGroup(coordinator_id=1, commits={("deleted", 0): FakeCommit(1)})
+    assert ask("lag", "--topic", "quiet", "--fail-above", "lag=0").code == 0
+    assert "NOT_LISTED" not in ask("lag", "--topic", "deleted").err
+    assert ask("lag", "--pattern", "nomatch.*").code == 0

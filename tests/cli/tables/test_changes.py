@@ -119,6 +119,15 @@ def test_a_limit_that_no_change_could_pass(ask: Ask, argv: tuple[str, ...], line
     assert shown.err.startswith(f"lagoon: {line}")
 
 
+@pytest.mark.parametrize("since", [(), ("--since", "2h ago")])
+def test_a_name_that_is_not_there(ask: Ask, since: tuple[str, ...]) -> None:
+    """A line reports a topic or group that has neither a row in the snapshot nor a change, with exit 3."""
+    shown = ask("changes", *DEFAULT, *since, "--topic", "gone,orders,ordres")
+    assert (shown.code, shown.err) == (3, "lagoon: topic ordres: not in the snapshot\n")
+    shown = ask("changes", *DEFAULT, *since, "--group", "billing,biling", "--fail-above", "changes")
+    assert (shown.code, shown.err) == (3, "lagoon: group biling: not in the snapshot\n")
+
+
 def test_names_are_those_of_the_view() -> None:
     """Exactly the types of changes and entities that the view documents can be selected and limited."""
     comments = column_comments("topology_changes")

@@ -115,6 +115,14 @@ def test_a_limit_that_no_finding_could_pass(ask: Ask, argv: tuple[str, ...], lin
     assert line in shown.err
 
 
+def test_a_named_topic_that_is_not_there(ask: Ask) -> None:
+    """A line reports it, with exit 3; a topic without findings is an answer."""
+    for limits in ((), ("--fail-above", "critical")):
+        shown = ask("health", *DEFAULT, "--topic", "new,ordres", *limits)
+        assert (shown.code, shown.err) == (3, "lagoon: topic ordres: not in the snapshot\n")
+    assert ask("health", *DEFAULT, "--topic", "new", "--fail-above", "findings").code == 0
+
+
 def test_a_limit_on_a_part_of_what_is_shown(ask: Ask) -> None:
     """--only may name the severity of a limited finding, or a finding of a limited severity."""
     assert ask("health", *DEFAULT, "--only", "critical", "--fail-above", "leaderless").code == 3

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot
+from kafka_lagoon.cli.thresholds import NOTHING_SELECTED
 from kafka_lagoon.text import printable
 from tests.cli.tables.conftest import NOW_MS, Ask, group
 from tests.delta.lake import make_lake
@@ -196,6 +197,36 @@ def test_a_named_group_that_is_not_there(ask: Ask) -> None:
     """A line reports it, with exit 3, as in the live verb."""
     shown = ask("lag", *DEFAULT, "billing", "bling")
     assert (shown.code, shown.err) == (3, "lagoon: group bling: not in the snapshot\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (("--topic", "ordres,orders"), "topic ordres: not in the snapshot"),
+        (("--topic", "ordres", "--fail-above", "lag=10k"), "topic ordres: not in the snapshot"),
+        (("--pattern", "nomatch.*", "--fail-above", "lag=10k,age=1h"), NOTHING_SELECTED),
+        (("idle", "--topic", "payments", "--fail-above", "lag"), NOTHING_SELECTED),
+    ],
+)
+def test_a_selection_that_no_limit_could_miss(ask: Ask, argv: tuple[str, ...], line: str) -> None:
+    """A topic that is not there, and groups that are chosen without any row, keep no limit."""
+    shown = ask("lag", *DEFAULT, *argv)
+    assert (shown.code, shown.err) == (3, f"lagoon: {line}\n")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("--topic", "new", "--fail-above", "lag=0"),
+        ("--topic", "payments", "--fail-above", "lag=0"),
+        ("--pattern", "nomatch.*", "--fail-above", "age=1h"),
+        ("--pattern", "nomatch.*"),
+    ],
+)
+def test_nothing_to_read_is_no_lag(ask: Ask, argv: tuple[str, ...]) -> None:
+    """No group reads topic new, and topic payments, whose commit is known, has been deleted: both are answers."""
+    shown = ask("lag", *DEFAULT, *argv)
+    assert (shown.code, shown.err) == (0, "")
 
 
 @pytest.mark.parametrize(

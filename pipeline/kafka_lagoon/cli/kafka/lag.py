@@ -26,6 +26,7 @@ from kafka_lagoon.cli.thresholds import left_out
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.group_lag import SHARE, GroupLag
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
+from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.snapshot.coverage import worth_a_row
 from kafka_lagoon.snapshot.group_state import lag_of, read_groups, unread_groups
@@ -93,7 +94,9 @@ def _answer(context: ClusterContext) -> CommandOutput:
         lag, times = list(with_times.rows), with_times.failures
     totals = list(group_lag_rows(state.groups.groups, lag, share_rows, unread_groups(state)))
     stopped = _stopped_groups(context, [one.group_id for one in totals]) if options.fail_above else []
-    passed = complaints([*lag, *share_rows], totals, options.fail_above, set(stopped)) if options.fail_above else []
+    passed = complaints([*lag, *share_rows], totals, options, set(stopped)) if options.fail_above else []
+    # A group may have commits in a topic that was deleted.
+    known_topics = {*topology.topic_ids, *(row.topic for row in lag), *(row.topic for row in share_rows)}
     stats = context.cluster.request_stats
     failures = worth_a_row([*state.failures, *unchecked, *times], topology, stats)
     return CommandOutput(
@@ -105,6 +108,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
                 if options.topic is None or failure.scope.topic in {None, *options.topic}
             ),
             *not_listed(LIST_GROUPS.name, Scope.group, options.group, state.listed, state.failures),
+            *not_listed(METADATA.name, Scope.of_topic, options.topic or (), known_topics),
         ],
         complaints=passed,
         notes=[*left_out(stopped, options.fail_above), *_notes(context, topology)],

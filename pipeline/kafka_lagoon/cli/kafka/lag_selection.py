@@ -10,7 +10,15 @@ from itertools import chain
 from typing import Any
 
 from kafka_lagoon.cli.arguments import names, number_from, pattern
-from kafka_lagoon.cli.thresholds import OF_RUNNING_GROUPS, Measured, Threshold, Unit, add_fail_above, lines_of
+from kafka_lagoon.cli.thresholds import (
+    NOTHING_SELECTED,
+    OF_RUNNING_GROUPS,
+    Measured,
+    Threshold,
+    Unit,
+    add_fail_above,
+    lines_of,
+)
 from kafka_lagoon.frozen import frozen
 
 LIMITS = {
@@ -130,19 +138,22 @@ _ORDERS: Mapping[str, Callable[[Any], tuple[Any, ...]]] = {
 
 
 def complaints(
-    rows: Sequence[Any], totals: Sequence[Any], limits: Sequence[Threshold], stopped: Container[str]
-) -> list[str]:
+    rows: Sequence[Any], totals: Sequence[Any], options: Namespace, stopped: Container[str]
+) -> Sequence[str]:
     """Make a line for each limit that rows of partitions or sums of groups pass or may pass.
 
-    Groups that are expected to be `stopped` may lag, but not lose records.
+    Groups that are expected to be `stopped` may lag, but not lose records. A pattern that matches no group would keep each
+    limit; that no group reads a topic is known, and no lag.
     """
+    limits: Sequence[Threshold] = options.fail_above
     running, running_totals = ([row for row in some if row.group_id not in stopped] for some in (rows, totals))
-    return list(
-        chain.from_iterable(
-            _lines(running, running_totals, limit) if limit.name in OF_RUNNING_GROUPS else _lines(rows, totals, limit)
-            for limit in limits
-        )
+    lines = chain.from_iterable(
+        _lines(running, running_totals, limit) if limit.name in OF_RUNNING_GROUPS else _lines(rows, totals, limit)
+        for limit in limits
     )
+    chosen = totals if options.topic is None else rows
+    is_empty = bool(options.group or options.pattern) and not chosen
+    return [*([NOTHING_SELECTED] if is_empty else []), *lines]
 
 
 def _lines(rows: Sequence[Any], totals: Sequence[Any], limit: Threshold) -> Iterator[str]:

@@ -14,7 +14,17 @@ from kafka_lagoon.cli.arguments import moment_argument, names, names_among
 from kafka_lagoon.cli.command import Command, Invocation, Kind
 from kafka_lagoon.cli.output import CommandOutput
 from kafka_lagoon.cli.tables import differences
-from kafka_lagoon.cli.tables.command import Condition, QueriedRows, Reach, TablesContext, of_snapshots, over
+from kafka_lagoon.cli.tables.command import (
+    GROUPS,
+    TOPICS,
+    Condition,
+    QueriedRows,
+    Reach,
+    TablesContext,
+    missing_names,
+    of_snapshots,
+    over,
+)
 from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot, time_literal
 from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above
@@ -87,10 +97,14 @@ def _answer(context: TablesContext) -> CommandOutput:
 
 def _selected(context: TablesContext) -> Condition:
     options = context.options
-    rows = _between(context) if options.since else of_snapshots(context.snapshots)
-    rows = rows.among("topic", options.topic).among("group_id", options.group)
+    rows = _period(context).among("topic", options.topic).among("group_id", options.group)
     rows = rows.among("change_type", options.type).among("entity_type", options.entity)
     return rows if options.pattern is None else rows.matching("entity", options.pattern.pattern)
+
+
+def _period(context: TablesContext) -> Condition:
+    """Select all changes that the chosen snapshots show, or those since a time."""
+    return _between(context) if context.options.since else of_snapshots(context.snapshots)
 
 
 def _between(context: TablesContext) -> Condition:
@@ -124,9 +138,16 @@ def _changes(context: TablesContext, rows: Condition) -> QueriedRows:
 
 
 def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
+    """Make the lines of missing topics and groups, and of limits that are passed or may be.
+
+    A topic or group that was removed is not in the snapshot, but has changes.
+    """
+    of, period = of_snapshots(context.snapshots), _period(context)
+    yield from missing_names(context, "topic", context.options.topic, {TOPICS: of, _VIEW: period})
+    yield from missing_names(context, "group_id", context.options.group, {GROUPS: of, _VIEW: period})
     columns = {**dict.fromkeys(TYPES, "change_type"), **dict.fromkeys(ENTITIES, "entity_type")}
     place = "concat(entity_type, ' ', entity)"
-    return count_lines(context, f"SELECT * FROM {_VIEW} WHERE", rows, columns, place, "changes")  # noqa: S608  names of ours
+    yield from count_lines(context, f"SELECT * FROM {_VIEW} WHERE", rows, columns, place, "changes")  # noqa: S608  names of ours
 
 
 def _starts(context: TablesContext) -> list[datetime]:
@@ -147,11 +168,11 @@ def _first(context: TablesContext, chosen: ChosenSnapshot) -> datetime | None:
 
 
 def _suffices(context: TablesContext) -> bool:
-    of = _between(context) if context.options.since else of_snapshots(context.snapshots)
+    of = _period(context)
     return has_predecessors(context.ask, str(of), of.values)
 
 
-_CHANGES = over(_VIEW, PREDECESSORS, reach=Reach(windows=_windows, starts=_starts, suffices=_suffices))
+_CHANGES = over(_VIEW, PREDECESSORS, TOPICS, GROUPS, reach=Reach(windows=_windows, starts=_starts, suffices=_suffices))
 
 
 def _run(invocation: Invocation, answer: Callable[[TablesContext], CommandOutput]) -> int:

@@ -4,7 +4,7 @@ Exit code 3 means that a limit is passed, or may be passed by an unknown value.
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
@@ -23,6 +23,8 @@ from kafka_lagoon.query.statements import Ask, first_tuples, tuples
 from kafka_lagoon.query.window import Newest, Span, Window
 from kafka_lagoon.text import counted, printable
 from kafka_lagoon.times import FORMS, Moment
+
+TOPICS, GROUPS = "topics_published", "consumer_groups_published"
 
 Value = int | str  # value of a question mark in a statement
 
@@ -234,6 +236,23 @@ def missing_lines(context: TablesContext) -> Iterator[str]:
             yield f"{missing.line()}, so no limit is known to be kept"
         elif options.cluster is not None or not context.snapshots:
             yield missing.line()
+
+
+def missing_names(
+    context: TablesContext, column: str, wanted: Sequence[str] | None, relations: Mapping[str, Condition]
+) -> Iterator[str]:
+    """Make a line for each named topic or group (`column`) that no row of these tables and views has.
+
+    A relation is read only if the ones before it lack a name.
+    """
+    missing = list(dict.fromkeys(wanted or ()))
+    for relation, condition in relations.items():
+        if missing:
+            named = condition.among(column, missing)
+            rows = context.ask(f"SELECT DISTINCT {column} FROM {relation} WHERE {named}", *named.values)  # noqa: S608
+            known = {name for (name,) in tuples(rows)}
+            missing = [name for name in missing if name not in known]
+    yield from (f"{column.removesuffix('_id')} {name}: not in the snapshot" for name in missing)
 
 
 def chosen_rows(context: TablesContext) -> Iterator[Rows]:

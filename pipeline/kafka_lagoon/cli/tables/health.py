@@ -12,11 +12,13 @@ from kafka_lagoon.cli.arguments import moment_argument, names_among, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.output import CommandOutput, Remark, Rows
 from kafka_lagoon.cli.tables.command import (
+    TOPICS,
     Condition,
     QueriedRows,
     Reach,
     TablesContext,
     chosen_alone,
+    missing_names,
     of_snapshots,
     over,
 )
@@ -259,14 +261,23 @@ def _if_any(context: TablesContext, *columns: str) -> list[str]:
 
 
 def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
-    """Make the lines of passed limits; a group that is stopped on purpose passes none."""
+    """Make the lines of missing topics and passed limits; a group that is stopped on purpose passes none."""
+    yield from missing_names(context, "topic", context.options.topic, {TOPICS: of_snapshots(context.snapshots)})
     columns = {**dict.fromkeys(SEVERITIES, "severity"), **dict.fromkeys(FINDINGS, "finding")}
     place, rows = "concat(finding, ' ', entity)", rows.also("NOT is_expected")
-    return count_lines(context, f"SELECT * FROM {_findings_of(context)} WHERE", rows, columns, place, ALL)  # noqa: S608  names of ours
+    findings = f"SELECT * FROM {_findings_of(context)} WHERE"  # noqa: S608  names of ours
+    yield from count_lines(context, findings, rows, columns, place, ALL)
 
 
 COMMAND = Command(
-    kind=over(_VIEW, PREDECESSORS, OWNERS, EXPECTED, reach=Reach(windows=_windows, starts=_starts, suffices=_suffices)),
+    kind=over(
+        _VIEW,
+        PREDECESSORS,
+        TOPICS,
+        OWNERS,
+        EXPECTED,
+        reach=Reach(windows=_windows, starts=_starts, suffices=_suffices),
+    ),
     summary="Shows findings about brokers, partitions, disks, transactions and configs in the newest published snapshot, and "
     "since when they exist: the worst first. Lag and lost records of groups, and consumers that stand still, are not "
     "looked at: see lagoon lag and lagoon report.",

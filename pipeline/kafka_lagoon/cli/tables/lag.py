@@ -12,10 +12,27 @@ from itertools import chain
 from kafka_lagoon.cli.arguments import names, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.output import CommandOutput
-from kafka_lagoon.cli.tables.command import Condition, QueriedRows, TablesContext, of_snapshots, over
+from kafka_lagoon.cli.tables.command import (
+    GROUPS,
+    TOPICS,
+    Condition,
+    QueriedRows,
+    TablesContext,
+    missing_names,
+    of_snapshots,
+    over,
+)
 from kafka_lagoon.cli.tables.limits import age_lines, measured, partial_lines
 from kafka_lagoon.cli.tables.owners import EXPECTED, OWNERS, has_rows, stopped_groups, without_stopped
-from kafka_lagoon.cli.thresholds import OF_RUNNING_GROUPS, Threshold, Unit, add_fail_above, left_out, lines_of
+from kafka_lagoon.cli.thresholds import (
+    NOTHING_SELECTED,
+    OF_RUNNING_GROUPS,
+    Threshold,
+    Unit,
+    add_fail_above,
+    left_out,
+    lines_of,
+)
 from kafka_lagoon.query.group_sums import (
     GROUP_AGE,
     KNOWN_AGE,
@@ -31,7 +48,6 @@ from kafka_lagoon.query.group_sums import (
 )
 from kafka_lagoon.query.statements import tuples
 
-_GROUPS = "consumer_groups_published"
 _PLACE = "concat(group_id, ' ', topic, '-', CAST(partition AS STRING))"
 
 # Every dash has its reason beside it: that of the lag, else that of the time.
@@ -115,7 +131,7 @@ def _groups(context: TablesContext, rows: Condition) -> QueriedRows:
             coalesce(sums.known_partitions, 0) AS known_partitions, sums.lag, sums.highest_lag, {KNOWN_AGE} AS time_lag_ms,
             sums.records_lost, coalesce(sums.unknown_time_partitions, 0) AS unknown_time_partitions, groups.problem,
             owners.owner, expected.should_run
-          FROM (SELECT * FROM {_GROUPS} WHERE {groups}) AS groups
+          FROM (SELECT * FROM {GROUPS} WHERE {groups}) AS groups
           {kind} JOIN ({SUMS_OF_GROUPS} {rows} GROUP BY cluster, snapshot_id, group_id) AS sums
             ON groups.cluster = sums.cluster AND groups.snapshot_id = sums.snapshot_id
             AND groups.group_id = sums.group_id
@@ -154,22 +170,33 @@ def _partitions(context: TablesContext, shown: Condition) -> QueriedRows:
 
 
 def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
-    """Make the lines that cause exit code 3: missing groups, and limits that are passed or may be."""
+    """Make the lines that cause exit code 3: missing groups and topics, and limits that are passed or may be."""
     yield from _missing(context)
     limits: list[Threshold] = context.options.fail_above
+    if _needs_groups(context, limits) and not _has_groups(context, rows):
+        yield NOTHING_SELECTED
     yield from chain.from_iterable(_limit_lines(context, rows, one) for one in limits)
     if limits:
         yield from partial_lines(context.snapshots)
 
 
 def _missing(context: TablesContext) -> Iterator[str]:
-    wanted = _wanted(context)
-    if wanted is None:
-        return
-    of = of_snapshots(context.snapshots).among("group_id", wanted)
-    rows = context.ask(f"SELECT DISTINCT group_id FROM {_GROUPS} WHERE {of}", *of.values)  # noqa: S608  names of ours
-    known = {group_id for (group_id,) in tuples(rows)}
-    yield from (f"group {name}: not in the snapshot" for name in dict.fromkeys(wanted) if name not in known)
+    """Name groups and topics that are not there; a group may have commits in a topic that was deleted."""
+    of = of_snapshots(context.snapshots)
+    yield from missing_names(context, "group_id", _wanted(context), {GROUPS: of})
+    yield from missing_names(context, "topic", context.options.topic, {TOPICS: of, LAG_TABLE: of})
+
+
+def _needs_groups(context: TablesContext, limits: Sequence[Threshold]) -> bool:
+    """Return True if options choose groups and limit them: a pattern that matches no group would keep each limit."""
+    is_chosen = _wanted(context) is not None or context.options.pattern is not None
+    return is_chosen and any(limit.name != "age" for limit in limits)
+
+
+def _has_groups(context: TablesContext, rows: Condition) -> bool:
+    """Return True if options select a group; with --topic a group that has a partition of these topics."""
+    relation, of = (GROUPS, _groups_of(context)) if context.options.topic is None else (LAG_TABLE, rows)
+    return bool(tuples(context.ask(f"SELECT 1 FROM {relation} WHERE {of} LIMIT 1", *of.values)))  # noqa: S608  names of ours
 
 
 def _notes(context: TablesContext) -> Sequence[str]:
@@ -203,7 +230,7 @@ def _limit_lines(context: TablesContext, every: Condition, limit: Threshold) -> 
 
 
 COMMAND = Command(
-    kind=over(LAG_TABLE, _GROUPS, OWNERS, EXPECTED),
+    kind=over(LAG_TABLE, GROUPS, TOPICS, OWNERS, EXPECTED),
     summary="Shows the lag of groups in the newest published snapshot, or in an older one (--at): the worst first.",
     examples=(
         "lagoon lag billing",
