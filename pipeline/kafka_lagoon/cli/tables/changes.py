@@ -12,7 +12,7 @@ from datetime import datetime
 
 from kafka_lagoon.cli.arguments import moment_argument, names, names_among
 from kafka_lagoon.cli.command import Command, Invocation, Kind
-from kafka_lagoon.cli.output import CommandOutput
+from kafka_lagoon.cli.output import CommandOutput, Remark
 from kafka_lagoon.cli.tables import differences
 from kafka_lagoon.cli.tables.command import (
     GROUPS,
@@ -27,6 +27,7 @@ from kafka_lagoon.cli.tables.command import (
 )
 from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot, time_literal
+from kafka_lagoon.cli.tables.table_gaps import STATES, Gaps, gap_lines, gap_notes, gaps_of_changes
 from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above
 from kafka_lagoon.query.history import PREDECESSORS, Windows, has_predecessors, last_before, windows
 
@@ -37,6 +38,21 @@ _OF_TOPICS = ("topic", "partition", "reassignment")
 _OF_USERS = ("config", "feature", "quota", "scram_user", "delegation_token", "acl")
 _OF_GROUPS = ("group", "member", "group_partition")
 ENTITIES = (*_OF_BROKERS, *_OF_TOPICS, *_OF_USERS, *_OF_GROUPS)
+# Tables of view table_coverage that show the changes of an entity.
+_TABLES = {
+    **dict.fromkeys(("cluster", "broker"), ("brokers",)),
+    "voter": ("quorum",),
+    "log_dir": ("log_dirs",),
+    **dict.fromkeys(("topic", "partition"), ("topics",)),
+    "reassignment": ("reassignments",),
+    **{entity: (f"{entity}s",) for entity in _OF_USERS},
+    **dict.fromkeys(("group", "member"), ("consumer_groups",)),
+    "group_partition": ("consumer_groups", "committed_offsets"),
+}
+# Types that only some entities have; entities that have a topic or a group.
+_ENTITIES_OF_TYPE = {"truncated": {"partition"}, "recreated": {"topic"}, "moved_back": {"partition", "group_partition"}}
+_WITH_TOPIC, _WITH_GROUP = {*_OF_TOPICS, "config", "group_partition"}, {*_OF_GROUPS, "config"}
+ALL = "changes"
 _WORST = "CASE change_type {} END".format(" ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(TYPES)))
 _BY_NAME = "cluster, entity_type, entity, attribute"
 _SORTS = {
@@ -45,7 +61,7 @@ _SORTS = {
     "name": f"{_BY_NAME}, captured_at DESC",
 }
 _NAMES = {
-    "changes": (Unit.COUNT, "all changes"),
+    ALL: (Unit.COUNT, "all changes"),
     **dict.fromkeys(TYPES, (Unit.COUNT, "changes of this type")),
     **dict.fromkeys(ENTITIES, (Unit.COUNT, "changes of this entity")),
     differences.ALL: (Unit.COUNT, "all differences of --between"),
@@ -91,8 +107,24 @@ def _faults(options: Namespace) -> Iterator[str]:
 def _answer(context: TablesContext) -> CommandOutput:
     if context.options.between:
         return differences.answer(context)
-    rows = _selected(context)
-    return CommandOutput(rows=[_changes(context, rows)], complaints=_complaints(context, rows))
+    rows, gaps = _selected(context), gaps_of_changes(context, _period(context))
+    notes = list(gap_notes(gaps, _limited_tables(Threshold(name=ALL, limit=0), context.options)))
+    remarks = [Remark(lines=notes)] if notes else []
+    return CommandOutput(rows=[_changes(context, rows), *remarks], complaints=_complaints(context, rows, gaps))
+
+
+def _limited_tables(limit: Threshold, options: Namespace) -> set[str]:
+    """Return the tables that a limit depends on, as far as options do not leave their changes out."""
+    types = [limit.name] if limit.name in TYPES else options.type or TYPES
+    entities = {name for of in types for name in _ENTITIES_OF_TYPE.get(of, ENTITIES)}
+    chosen = (
+        {limit.name} if limit.name in ENTITIES else options.entity,
+        None if options.topic is None else _WITH_TOPIC,
+        None if options.group is None else _WITH_GROUP,
+    )
+    for names_of in chosen:
+        entities = entities if names_of is None else entities.intersection(names_of)
+    return {table for entity in entities for table in _TABLES[entity]}
 
 
 def _selected(context: TablesContext) -> Condition:
@@ -137,17 +169,22 @@ def _changes(context: TablesContext, rows: Condition) -> QueriedRows:
     return replace(shown, reads_all=True)
 
 
-def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
+def _complaints(context: TablesContext, rows: Condition, gaps: Gaps) -> Iterator[str]:
     """Make the lines of missing topics and groups, and of limits that are passed or may be.
 
     A topic or group that was removed is not in the snapshot, but has changes.
     """
+
+    def unknown(limit: Threshold) -> Iterator[str]:
+        return gap_lines(context, gaps, limit, _limited_tables(limit, context.options))
+
     of, period = of_snapshots(context.snapshots), _period(context)
     yield from missing_names(context, "topic", context.options.topic, {TOPICS: of, _VIEW: period})
     yield from missing_names(context, "group_id", context.options.group, {GROUPS: of, _VIEW: period})
     columns = {**dict.fromkeys(TYPES, "change_type"), **dict.fromkeys(ENTITIES, "entity_type")}
     place = "concat(entity_type, ' ', entity)"
-    yield from count_lines(context, f"SELECT * FROM {_VIEW} WHERE", rows, columns, place, "changes")  # noqa: S608  names of ours
+    select = f"SELECT * FROM {_VIEW} WHERE"  # noqa: S608  names of ours
+    yield from count_lines(context, select, rows, columns, place, ALL, unknown)
 
 
 def _starts(context: TablesContext) -> list[datetime]:
@@ -172,7 +209,9 @@ def _suffices(context: TablesContext) -> bool:
     return has_predecessors(context.ask, str(of), of.values)
 
 
-_CHANGES = over(_VIEW, PREDECESSORS, TOPICS, GROUPS, reach=Reach(windows=_windows, starts=_starts, suffices=_suffices))
+_CHANGES = over(
+    _VIEW, PREDECESSORS, STATES, TOPICS, GROUPS, reach=Reach(windows=_windows, starts=_starts, suffices=_suffices)
+)
 
 
 def _run(invocation: Invocation, answer: Callable[[TablesContext], CommandOutput]) -> int:

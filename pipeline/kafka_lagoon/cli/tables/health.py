@@ -4,7 +4,7 @@ When a finding began is searched in some days of history only, so that the comma
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -26,6 +26,7 @@ from kafka_lagoon.cli.tables.lag import LIMITS
 from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.owners import EXPECTED, OWNERS, has_rows
 from kafka_lagoon.cli.tables.snapshots import time_literal
+from kafka_lagoon.cli.tables.table_gaps import STATES, Gaps, gap_lines, gap_notes, missing_tables, table_gaps
 from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.history import PREDECESSORS, Windows, last_before, windows
@@ -77,6 +78,7 @@ _FINDINGS = {
     ),
 }
 FINDINGS = tuple(_FINDINGS)
+_TABLES_WITH_TOPICS = {"topics", "reassignments", "producers"}
 # Tables with findings.
 _TABLES = ", ".join(f"'{table}'" for table in dict.fromkeys(finding.table for finding in _FINDINGS.values()))
 _WORST = "CASE severity {} END".format(" ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(SEVERITIES)))
@@ -137,10 +139,18 @@ def _limited_findings(limit: Threshold, only: Sequence[str] | None) -> Sequence[
     ]
 
 
+def _limited_tables(limit: Threshold, options: Namespace) -> set[str]:
+    """Return the tables that a limit depends on; with --topic those whose findings are about topics."""
+    tables = {_FINDINGS[name].table for name in _limited_findings(limit, options.only)}
+    return tables if options.topic is None else tables & _TABLES_WITH_TOPICS
+
+
 def _answer(context: TablesContext) -> CommandOutput:
-    rows = _selected(context)
-    parts: list[Rows] = [_counts(context, rows), _findings(context, rows), Remark(lines=[_NOT_HERE])]
-    return CommandOutput(rows=parts, complaints=_complaints(context, rows))
+    rows, gaps = _selected(context), table_gaps(context)
+    every = Threshold(name=ALL, limit=0)
+    remark = Remark(lines=[*gap_notes(gaps, _limited_tables(every, context.options)), _NOT_HERE])
+    parts: list[Rows] = [_counts(context, rows, missing_tables(gaps)), _findings(context, rows), remark]
+    return CommandOutput(rows=parts, complaints=_complaints(context, rows, gaps))
 
 
 def _selected(context: TablesContext) -> Condition:
@@ -212,7 +222,7 @@ def _suffices(context: TablesContext) -> bool:
     return all(first <= starts.get(cluster, first) for cluster, _, first in tuples(context.ask(statement)))
 
 
-def _counts(context: TablesContext, rows: Condition) -> QueriedRows:
+def _counts(context: TablesContext, rows: Condition, missing: Collection[str]) -> QueriedRows:
     """Count each finding. There are few rows, so --number does not apply."""
     statement = f"""
         SELECT * FROM (
@@ -223,12 +233,14 @@ def _counts(context: TablesContext, rows: Condition) -> QueriedRows:
         ) AS counts"""  # noqa: S608  names of ours
     columns = ("finding", "severity", "count", "since", "is_older", *_if_any(context, "is_expected"))
     counts = context.rows("count", statement, rows.values, columns)
-    return replace(counts, limit=None, empty=(f"none; looked for {', '.join(_looked_for(context.options.only))}",))
+    looked_for = ", ".join(_looked_for(context.options.only, missing)) or "nothing"
+    return replace(counts, limit=None, empty=(f"none; looked for {looked_for}",))
 
 
-def _looked_for(only: Sequence[str] | None) -> Sequence[str]:
-    """Return the findings that an empty answer is about; a severity stands for itself."""
-    return FINDINGS if only is None else only
+def _looked_for(only: Sequence[str] | None, missing: Collection[str]) -> Sequence[str]:
+    """Return the findings that an empty answer is about, without those of `missing` tables; a severity stands for itself."""
+    names = FINDINGS if only is None else only
+    return [name for name in names if name in SEVERITIES or _FINDINGS[name].table not in missing]
 
 
 def _findings(context: TablesContext, rows: Condition) -> QueriedRows:
@@ -260,19 +272,24 @@ def _if_any(context: TablesContext, *columns: str) -> list[str]:
     return [name for name in columns if has_rows(context, _FILLED_BY[name])]
 
 
-def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
-    """Make the lines of missing topics and passed limits; a group that is stopped on purpose passes none."""
+def _complaints(context: TablesContext, rows: Condition, gaps: Gaps) -> Iterator[str]:
+    """Make the lines of missing topics, and of limits that are passed or may be; a group stopped on purpose passes none."""
+
+    def unknown(limit: Threshold) -> Iterator[str]:
+        return gap_lines(context, gaps, limit, _limited_tables(limit, context.options))
+
     yield from missing_names(context, "topic", context.options.topic, {TOPICS: of_snapshots(context.snapshots)})
     columns = {**dict.fromkeys(SEVERITIES, "severity"), **dict.fromkeys(FINDINGS, "finding")}
     place, rows = "concat(finding, ' ', entity)", rows.also("NOT is_expected")
     findings = f"SELECT * FROM {_findings_of(context)} WHERE"  # noqa: S608  names of ours
-    yield from count_lines(context, findings, rows, columns, place, ALL)
+    yield from count_lines(context, findings, rows, columns, place, ALL, unknown)
 
 
 COMMAND = Command(
     kind=over(
         _VIEW,
         PREDECESSORS,
+        STATES,
         TOPICS,
         OWNERS,
         EXPECTED,

@@ -1,6 +1,6 @@
 """Compares rows of snapshots with the limits of `--fail-above`, and makes a line for each limit that is passed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka_lagoon.cli.tables.command import Condition, TablesContext
@@ -37,11 +37,17 @@ def measured(
 
 
 def count_lines(
-    context: TablesContext, select: str, rows: Condition, columns: Mapping[str, str], place: str, items: str
+    context: TablesContext,
+    select: str,
+    rows: Condition,
+    columns: Mapping[str, str],
+    place: str,
+    items: str,
+    unknown: Callable[[Threshold], Iterable[str]] = lambda _: (),
 ) -> Iterator[str]:
     """Make lines for limits on numbers of rows: rows with the limit's name in its column, or all rows without such a column.
 
-    The rows are read once for all limits.
+    The rows are read once for all limits. `unknown` makes the lines of a limit that cannot be evaluated.
     """
     limits: list[Threshold] = context.options.fail_above
     counts = _counts(context, f"{select} {rows}", rows.values, columns, place) if limits else []
@@ -50,6 +56,7 @@ def count_lines(
             yield from age_lines(limit, context)
         else:
             yield from lines_of(limit, _counted(counts, limit, columns.get(limit.name)), items)
+            yield from unknown(limit)
     if limits:
         yield from partial_lines(context.snapshots)
 

@@ -1,0 +1,77 @@
+"""Finds the tables that chosen snapshots lack: limits on findings or changes of such a table cannot be evaluated.
+
+Tables that the setting snapshot.skip_tables may name leave a snapshot complete, whether they are skipped or fail. A table that
+the brokers do not offer is no gap: the cluster has nothing that could pass a limit.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from kafka_lagoon.cli.tables.command import Condition, TablesContext, of_snapshots
+from kafka_lagoon.cli.thresholds import Threshold
+from kafka_lagoon.query.history import PREDECESSORS
+from kafka_lagoon.query.statements import tuples
+from kafka_lagoon.tables.table_states import FAILED, PARTIAL, SKIPPED
+from kafka_lagoon.text import printable
+
+STATES = "table_states"
+_SKIPPED, _FAILED = "skipped", "not read"
+_OUTCOMES = {SKIPPED: _SKIPPED, FAILED: _FAILED, PARTIAL: "read in part"}
+_FIRST = "in no earlier snapshot"
+_NOTHING_VISIBLE = "empty, or not visible"
+
+Gaps = Mapping[str, Mapping[str, str]]  # cluster -> table -> reason
+
+
+def table_gaps(context: TablesContext) -> dict[str, dict[str, str]]:
+    """Return the tables that the chosen snapshots lack, or have in part; snapshots of version 0.1.0 do not say it."""
+    of = of_snapshots(context.snapshots).among("outcome", list(_OUTCOMES))
+    gaps: dict[str, dict[str, str]] = {}
+    rows = context.ask(f"SELECT cluster, table_name, outcome FROM {STATES} WHERE {of}", *of.values)  # noqa: S608  names of ours
+    for cluster, table, outcome in tuples(rows):
+        gaps.setdefault(cluster, {})[table] = _OUTCOMES[outcome]
+    return gaps
+
+
+def gaps_of_changes(context: TablesContext, period: Condition) -> Gaps:
+    """Return also the tables that no earlier snapshot has, and those whose changes an unproven empty list hides."""
+    gaps = table_gaps(context)
+    first = period.also("problem IS NULL AND previous_snapshot_id IS NULL")
+    hidden = of_snapshots(context.snapshots).also("problem = 'NOTHING_VISIBLE'")
+    for of, reason in ((first, _FIRST), (hidden, _NOTHING_VISIBLE)):
+        rows = context.ask(f"SELECT DISTINCT cluster, table_name FROM {PREDECESSORS} WHERE {of}", *of.values)  # noqa: S608
+        for cluster, table in tuples(rows):
+            gaps.setdefault(cluster, {}).setdefault(table, reason)
+    return gaps
+
+
+def missing_tables(gaps: Gaps) -> set[str]:
+    """Return the tables of which a cluster has nothing, because they were skipped or not read."""
+    return {table for of in gaps.values() for table, reason in of.items() if reason in {_SKIPPED, _FAILED}}
+
+
+def gap_notes(gaps: Gaps, tables: Collection[str]) -> Iterator[str]:
+    """Make a line for people for each cluster that lacks some of the tables."""
+    for cluster, reasons in sorted(gaps.items()):
+        if spelled := _spelled(reasons, tables):
+            yield printable(f"Not known of {cluster}: {spelled}")
+
+
+def gap_lines(context: TablesContext, gaps: Gaps, limit: Threshold, tables: Collection[str]) -> Iterator[str]:
+    """Make a line for each cluster in which a limit cannot be evaluated, because it is about `tables`.
+
+    Of an incomplete snapshot another line says that it keeps no limit at all.
+    """
+    for snapshot in context.snapshots:
+        spelled = _spelled(gaps.get(snapshot.cluster, {}), tables)
+        if spelled and not snapshot.is_partial:
+            yield f"{limit.name} not known of {printable(snapshot.cluster)}: {spelled}"
+
+
+def _spelled(reasons: Mapping[str, str], tables: Collection[str]) -> str:
+    """Name the tables by reason: `tables acls, configs skipped; table log_dirs not read`."""
+    by_reason: dict[str, list[str]] = {}
+    for table in sorted(set(tables) & reasons.keys()):
+        by_reason.setdefault(reasons[table], []).append(table)
+    return "; ".join(
+        f"table{'s' if len(names) > 1 else ''} {', '.join(names)} {reason}" for reason, names in by_reason.items()
+    )
