@@ -11,6 +11,7 @@ from kafka_lagoon.report.values import (
     short_time_html,
     some_names,
     spelled,
+    time_html,
 )
 
 
@@ -31,11 +32,20 @@ from kafka_lagoon.report.values import (
         ("time_left", -3_510_000, "overdue by 58m"),
         ("ratio", 0.957, "96%"),
         ("time", 1_763_726_400_123, "2025-11-21 12:00:00"),
+        ("time", -62_135_596_800_000, "0001-01-01 00:00:00"),
+        ("time", -1, "1969-12-31 23:59:59"),
     ],
 )
 def test_values_have_units(kind: str, value: float, text: str) -> None:
     """Numbers are shown with their units."""
     assert spelled(kind, value) == text
+
+
+def test_times_of_any_year_are_valid_html() -> None:
+    """Attribute datetime has four digits of the year."""
+    expected = '<time datetime="0999-12-31T23:59:59Z">0999-12-31 23:59:59</time>'
+    assert time_html(-30_610_224_000_001) == expected
+    assert 'datetime="0999-12-31T23:59:59Z" title="0999-12-31 23:59:59 UTC"' in short_time_html(-30_610_224_000_001)
 
 
 def test_unknown_is_not_empty_and_not_zero() -> None:

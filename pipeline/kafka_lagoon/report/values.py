@@ -43,8 +43,8 @@ def scale_label(kind: str, value: float) -> str:
 
 
 def time_text(at_ms: int) -> str:
-    """A time in UTC, to the second."""
-    return f"{_EPOCH + timedelta(milliseconds=at_ms):%Y-%m-%d %H:%M:%S}"
+    """A time in UTC, to the second. Timestamps of records may be of any year, and %Y would not pad it."""
+    return (_EPOCH + timedelta(milliseconds=at_ms)).replace(tzinfo=None).isoformat(" ", "seconds")
 
 
 _SPELLINGS: Mapping[str, Callable[[Any], str]] = {
@@ -66,15 +66,19 @@ def spelled(kind: str, value: Any) -> str:
 
 def time_html(at_ms: int) -> Markup:
     """A time element; page.js writes the time of the viewer's zone beside it."""
-    time = _EPOCH + timedelta(milliseconds=at_ms)
-    return Markup('<time datetime="{:%Y-%m-%dT%H:%M:%SZ}">{}</time>').format(time, time_text(at_ms))
+    return Markup('<time datetime="{}">{}</time>').format(_time_of_element(at_ms), time_text(at_ms))
 
 
 def short_time_html(at_ms: int) -> Markup:
     """A time element without year and seconds, for lines with little space; page.js has the viewer's time in its title."""
     time = _EPOCH + timedelta(milliseconds=at_ms)
-    shown = Markup('<time class="short" datetime="{:%Y-%m-%dT%H:%M:%SZ}" title="{} UTC">{}</time>')
-    return shown.format(time, time_text(at_ms), f"{time:%-d %b %H:%M}")
+    shown = Markup('<time class="short" datetime="{}" title="{} UTC">{}</time>')
+    return shown.format(_time_of_element(at_ms), time_text(at_ms), f"{time:%-d %b %H:%M}")
+
+
+def _time_of_element(at_ms: int) -> str:
+    """A time as attribute datetime of an HTML time element has it."""
+    return f"{time_text(at_ms).replace(' ', 'T')}Z"
 
 
 def cell(column: Column, value: Any) -> Markup:
