@@ -106,6 +106,16 @@ def test_the_snapshot_before_the_history_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("hours_asked", [24_000_000, 2**63 * 24])
+def test_a_history_that_begins_before_the_calendar(ask: Ask, hours_asked: int) -> None:
+    """It is all of the history, and the page can say how much was asked for."""
+    (scope, *_) = scopes(ask, None, None, hours_asked)
+    assert hours(scope) == list(HOURS)
+    assert scope.hours == hours_asked
+    assert windows_of([scope])[0] is not None
+
+
+@pytest.mark.long
 def test_the_status_of_groups_needs_ten_snapshots(ask: Ask) -> None:
     """They are read even if the history of the page is shorter, and fewer where there are no more."""
     (recent,) = recent_window(scopes(ask, ["default"], None, 2))

@@ -12,13 +12,13 @@ _GAP = timedelta(days=7)  # snapshots are seldom missing for longer
 _LATE_INTERVALS = 2  # the next run may take long, or start late
 _LATE_AT_LEAST_MS = 300_000  # runs by hand follow one another within seconds
 _LATE_WITHOUT_INTERVAL_MS = 2 * 86_400_000  # jobs run once a day, or more often
-_FIRST = datetime(1, 1, 2, tzinfo=UTC)
+FIRST = datetime(1, 1, 2, tzinfo=UTC)  # where a history begins at the earliest: a day after Python's calendar
 _EARLIER = tuple(timedelta(days=days) for days in (0, 1, 7, 31))
 
 
 def last_before(ask: Ask, cluster: str, start: datetime) -> datetime | None:
     """When the last published snapshot of a cluster that had begun at a time began; None if there is none."""
-    nearby = f"snapshot_date >= DATE '{(start.astimezone(UTC) - _GAP).date()}'"
+    nearby = f"snapshot_date >= DATE '{(max(start.astimezone(UTC), FIRST + _GAP) - _GAP).date()}'"
     until = f"CAST('{start.astimezone(UTC).replace(tzinfo=None).isoformat()}Z' AS TIMESTAMP)"
     for days in (nearby, "true"):
         statement = f"SELECT max(captured_at) FROM snapshots WHERE cluster = ? AND captured_at <= {until} AND {days}"  # noqa: S608
@@ -30,12 +30,12 @@ def last_before(ask: Ask, cluster: str, start: datetime) -> datetime | None:
 
 def windows(begins: Sequence[datetime | None], ends: Sequence[datetime]) -> Windows:
     """The window of spans, one per cluster, then longer ones, then all of the history. A span without begin has all before."""
-    known = [begin or _FIRST for begin in begins]
+    known = [begin or FIRST for begin in begins]
     if not any(begins):  # all of a short history; a window, because its small tables are then read once
-        return [[Span(begin=_FIRST, end=end) for end in ends]]
+        return [[Span(begin=FIRST, end=end) for end in ends]]
     return [
         *(
-            [Span(begin=max(begin, _FIRST + days) - days, end=end) for begin, end in zip(known, ends, strict=True)]
+            [Span(begin=max(begin, FIRST + days) - days, end=end) for begin, end in zip(known, ends, strict=True)]
             for days in _EARLIER
         ),
         None,

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.query.history import Windows, has_predecessors, last_before, windows
+from kafka_lagoon.query.history import FIRST, Windows, has_predecessors, last_before, windows
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.query.window import Span, Window
 from kafka_lagoon.report.timeline import Timeline, timeline
@@ -16,6 +16,7 @@ from kafka_lagoon.text import did_you_mean
 
 T = TypeVar("T")
 _HOUR_MS = 3_600_000
+_FIRST_MS = round(FIRST.timestamp() * 1000)
 _LEAST_HOURS = 24  # view loss_ahead compares a snapshot with the one of a day before
 _OF_A_STATUS = 10  # snapshots that view group_status looks at
 
@@ -79,7 +80,7 @@ class Scope:
     @property
     def begin_ms(self) -> int:
         """The time from which snapshots are read: the history, and at least a day."""
-        return self.snapshot.captured_ms - max(self.hours, _LEAST_HOURS) * _HOUR_MS
+        return _hours_before(self.snapshot.captured_ms, max(self.hours, _LEAST_HOURS))
 
     def incomplete_points(self, table: str) -> set[int]:
         """The points of the history with a snapshot that lacks rows of a table, because requests failed."""
@@ -170,7 +171,7 @@ def _newest(slot_ms: int | None) -> str:
 
 
 def _scope(ask: Ask, snapshot: PublishedSnapshot, hours: int, others: Sequence[PublishedSnapshot]) -> Scope:
-    from_ms = snapshot.captured_ms - hours * _HOUR_MS
+    from_ms = _hours_before(snapshot.captured_ms, hours)
     first_day = datetime.fromtimestamp(from_ms / 1000, UTC).date()
     statement = f"""
         SELECT {_COLUMNS} FROM snapshots
@@ -180,6 +181,11 @@ def _scope(ask: Ask, snapshot: PublishedSnapshot, hours: int, others: Sequence[P
     runs = [PublishedSnapshot(*values) for values in tuples(ask(statement, snapshot.cluster))]
     axis = timeline([one.captured_ms for one in runs], from_ms)
     return Scope(ask=ask, recent=ask, snapshot=snapshot, runs=runs, axis=axis, hours=hours, others=others)
+
+
+def _hours_before(at_ms: int, hours: int) -> int:
+    """The time some hours before another, or where all histories begin if that is later."""
+    return max(at_ms - hours * _HOUR_MS, _FIRST_MS)
 
 
 def windows_of(chosen: Sequence[Scope]) -> Windows:

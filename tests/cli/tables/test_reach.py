@@ -92,6 +92,16 @@ def test_answers_are_those_of_the_whole_history(
     assert answer(lake, capsys, *argv) == some
 
 
+@pytest.mark.parametrize("command", ["health", "changes"])
+def test_times_at_the_ends_of_the_calendar(lake: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    """The years 1 to 9999 are accepted: all of the history is since the first day, and nothing since the last one."""
+    since_the_first = answer(lake, capsys, command, "--since", "0001-01-01")
+    assert since_the_first == answer(lake, capsys, command, "--since", "300d ago")
+    assert len(since_the_first) > 1
+    since_the_last = answer(lake, capsys, command, "--since", "9999-12-31T23:59:59.999")
+    assert {row["kind"] for row in since_the_last} == {"snapshot"}
+
+
 def _time(word: str) -> str:
     """A number as the time of that snapshot, a duration as the time so long ago."""
     if word.isdigit() and int(word) >= LAST - 1:

@@ -29,7 +29,7 @@ from kafka_lagoon.cli.tables.snapshots import time_literal
 from kafka_lagoon.cli.tables.table_gaps import STATES, Gaps, gap_lines, gap_notes, missing_tables, table_gaps
 from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.query.history import PREDECESSORS, Windows, last_before, windows
+from kafka_lagoon.query.history import FIRST, PREDECESSORS, Windows, last_before, windows
 from kafka_lagoon.query.statements import tuples
 
 _VIEW = "health_findings"
@@ -170,7 +170,7 @@ def _searched(context: TablesContext) -> timedelta:
     days = timedelta(days=min(context.options.days, _MOST_DAYS))
     if context.options.since is None:
         return days
-    start = context.instant(context.options.since)
+    start = max(context.instant(context.options.since), FIRST)
     return max(days, *(one.captured_at - start + _MOMENT for one in context.snapshots))
 
 
