@@ -47,10 +47,16 @@ def resolved(connect: Connect, spec: OffsetSpec, isolation_level: str = READ_UNC
         (AtTime(1_000), 20, 20),
         (AtTime(2_000), 90, 90),
         (AtTime(9_000), 100, 70),
+        (AtTime(-1), 10, 10),
+        (AtTime(-3), 10, 10),
+        (AtTime(-1_000), 10, 10),
     ],
 )
 def test_offsets(state: FakeCluster, connect: Connect, spec: OffsetSpec, uncommitted: int, committed: int) -> None:
-    """The end depends on the isolation level: with read_committed it is before open transactions. Times do not depend on it."""
+    """The end depends on the isolation level: with read_committed it is before open transactions. Times do not depend on it.
+
+    All records are later than a time before 1970, whose number would stand for another offset.
+    """
     log = state.topics["t"].partitions[0]
     log.log_start_offset, log.high_watermark, log.last_stable_offset = 10, 100, 70
     log.times = ((1_000, 20), (2_000, 90))

@@ -35,9 +35,13 @@ class ResolvedOffsets:
 def resolve(
     cluster: Cluster, specs: OffsetSpecs, logs: Mapping[TopicPartition, LogBounds], deadline: Deadline
 ) -> ResolvedOffsets:
-    """The offset that the specs name in each of these logs; brokers are asked about times only."""
+    """The offset that the specs name in each of these logs; brokers are asked about times from 1970 on only."""
     by_partition = {partition: specs.of(partition) for partition in logs}
-    times = {partition: spec.timestamp_ms for partition, spec in by_partition.items() if isinstance(spec, AtTime)}
+    times = {
+        partition: spec.timestamp_ms
+        for partition, spec in by_partition.items()
+        if isinstance(spec, AtTime) and spec.timestamp_ms >= 0
+    }
     answers = offsets_at(cluster, times, deadline)
     at_times = {partition: answer.offset for partition, answer in answers.answers.items()}
     offsets = {
@@ -67,6 +71,10 @@ def _offset(spec: OffsetSpec, log: LogBounds, at_time: int) -> int:
             return offset
         case BeforeEnd(offsets):
             return max(log.log_start_offset, log.end - offsets)
+        case AtTime(timestamp_ms) if timestamp_ms < 0:
+            # ListOffsets has no times before 1970: -1 to -6 are special offsets (-1 is the end), new brokers refuse other
+            # negative timestamps. So all records are later, also those without a timestamp, which have -1.
+            return log.log_start_offset
         case AtTime():
             return at_time if at_time >= 0 else log.end
     assert_never(spec)

@@ -150,6 +150,8 @@ def test_from_a_time(ask: Ask, news: list[FakePartition]) -> None:
     for number, log in enumerate(news[:2]):
         log.times = ((1_000 * number, 0), (3_000 + 1_000 * number, 1))
     assert ask("fetch", "news", "--from", "1970-01-01T00:00:02", "--fields", "value").out.split() == list("3647")
+    before = ask("fetch", "news", "--from", "1969-12-31T23:59:59.999Z", "--fields", "value").out.split()
+    assert before == ask("fetch", "news", "--fields", "value").out.split() != []
 
 
 @pytest.mark.usefixtures("news")

@@ -140,6 +140,18 @@ def test_offsets_at_a_time(state: FakeCluster, ask: Ask) -> None:
         assert {one["asked_ms"] for one in rows} == {1_500}
 
 
+def test_offsets_at_a_time_before_1970(state: FakeCluster, ask: Ask) -> None:
+    """They are the first records with a timestamp; Kafka's numbers of special offsets are no times."""
+    state.topics["orders"].partitions[0].times = ((0, 7), (2_000, 9))
+    for when in ("1969-12-31T23:59:59.999Z", "1969-12-31T23:59:59.994Z", "1900-01-01", "-7"):
+        rows = ask("offsets", f"--at={when}", "--topic", "orders", "--json").rows("partition")
+        assert [one["offset"] for one in rows] == [7, None, None]
+    for number in range(-6, 0):
+        shown = ask("offsets", f"--at={number}")
+        assert (shown.code, shown.out) == (2, "")
+        assert f"--at: {number} is no time here: without --at, the start and end offsets are shown; see" in shown.err
+
+
 def test_a_broker_that_is_gone_is_one_line(state: FakeCluster, ask: Ask) -> None:
     """Failures of all partitions of a broker are one line; other rows are shown, and the exit code is 3."""
     state.faults.append(Fault(LIST_OFFSETS.key, Altered(_of_nothing), node_id=1, times=1_000))

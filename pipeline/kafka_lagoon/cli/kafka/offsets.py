@@ -1,6 +1,7 @@
 """`lagoon kafka offsets`: start and end offsets of partitions, or offsets of the first records at or after a time."""
 
-from argparse import ArgumentParser
+import re
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable, Iterator, Sequence
 
 from kafka_lagoon.admin.offsets import (
@@ -28,6 +29,7 @@ from kafka_lagoon.times import FORMS, Moment
 from kafka_lagoon.topic_partition import TopicPartition
 
 NO_LATER_RECORD = "NO_LATER_RECORD"
+_SPECIAL = re.compile("-[1-6]")  # kafka-get-offsets takes them for a time: -1 is the end, -2 the start
 _SINCE = {
     LAST_STABLE: "the end for read_committed (Kafka 0.11)",
     LARGEST_TIMESTAMP: "the largest timestamp (Kafka 3.0)",
@@ -60,10 +62,16 @@ def _declare(parser: ArgumentParser) -> None:
     add_topics(parser)
     parser.add_argument(
         "--at",
-        type=moment_argument,
+        type=_time,
         metavar="TIME",
         help=f"show the first record at or after this time instead ({FORMS}; or epoch milliseconds)",
     )
+
+
+def _time(text: str) -> Moment:
+    if _SPECIAL.fullmatch(text):
+        raise ArgumentTypeError(f"{text} is no time here: without --at, the start and end offsets are shown")
+    return moment_argument(text)
 
 
 def _answer(context: ClusterContext) -> CommandOutput:
@@ -86,7 +94,8 @@ def _asked_ms(context: ClusterContext) -> int | None:
 
 
 def _list_offsets(context: ClusterContext, topology: Topology, at_ms: int | None) -> dict[Kind, Offsets]:
-    kinds = ALL_KINDS if at_ms is None else [Kind(at_ms, READ_UNCOMMITTED, 1)]
+    # Brokers take negative timestamps for special offsets, or refuse them: every time before 1970 is before all records.
+    kinds = ALL_KINDS if at_ms is None else [Kind(max(at_ms, 0), READ_UNCOMMITTED, 1)]
     return list_offsets(context.cluster, topology.every_partition(), kinds, context.deadline)
 
 
