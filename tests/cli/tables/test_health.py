@@ -139,11 +139,12 @@ def test_a_limit_on_a_part_of_what_is_shown(ask: Ask) -> None:
             (("--since", "5m ago"), []),
             (("--at", "2025-11-21T13:30"), []),
             (("--only", "critical"), WORST[:2]),
-            (("--pattern", "ord.*"), WORST),
+            (("--pattern", "(?=ord).*"), WORST),
+            (("--pattern", "(?!ord).*"), []),
             (("--since", "15m ago"), WORST),
             (("--number", "1"), WORST[:1]),
         ],
-        4,
+        7,
     ),
 )
 def test_filters(ask: Ask, filters: tuple[str, ...], left: list[str]) -> None:

@@ -1,5 +1,6 @@
 """`lagoon lag`: the lag in the newest snapshot of each cluster, the worst first."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -69,6 +70,41 @@ def test_an_age_that_is_not_known_may_be_any(ask: Ask) -> None:
 def test_filters(ask: Ask, filters: tuple[str, ...], left: set[tuple[str, str, int]]) -> None:
     """A row must match all filters; a pattern matches the whole id, with any characters in it."""
     assert set(order(ask, *filters)) == left
+
+
+@pytest.mark.parametrize(
+    ("pattern", "left"),
+    [
+        (r"gr\w+", ["größe"]),
+        (r"billin.{,3}", ["billing"]),
+        (r"(?!b).*r.*", ["größe", "order", "rotor"]),
+        (r"(\w)\w*\1", ["rotor"]),
+        (r"two.lines", []),
+        (r".*g|", ["billing"]),
+        (r"(?s:.*)", ["billing", "größe", "order", "rotor", "two\nlines"]),
+    ],
+)
+def test_a_pattern_is_that_of_the_live_verb(tmp_path: Path, run: Ask, pattern: str, left: list[str]) -> None:
+    """Python matches it: DuckDB's \\w is ASCII, it reads {,3} as text, and has neither lookaheads nor back references."""
+    names = ["billing", "größe", "order", "rotor", "two\nlines"]
+    rows = (row for name in names for row in (group(name), lag_row(name, "orders", 0, lag=1, records_lost=0)))
+    make_lake(tmp_path, (snapshot(1, *rows, status="complete"),))
+    shown = run("lag", "--json", "--pattern", pattern, "--sort", "group", "--warehouse", str(tmp_path))
+    assert [one["group_id"] for one in shown.rows("lag")] == left
+    assert [one["group_id"] for one in shown.rows("group")] == left
+    assert left == [name for name in names if re.fullmatch(pattern, name)]
+
+
+def test_a_pattern_that_matches_many_groups(tmp_path: Path, run: Ask) -> None:
+    """The statement names them in one value, whatever characters the names have."""
+    names = [f"many {HOSTILE}{number:03d}\ue000" for number in range(150)]
+    rows = (row for name in ("one", *names) for row in (group(name), lag_row(name, "orders", 0, lag=1, records_lost=0)))
+    make_lake(tmp_path, (snapshot(1, *rows, status="complete"),))
+    argv = ("lag", "--json", "--pattern", "(?s:many.*)", "--sort", "group", "--warehouse", str(tmp_path))
+    shown = run(*argv, "--fail-above", "lag")
+    assert [one["group_id"] for one in shown.rows("lag")] == names
+    assert [one["group_id"] for one in shown.rows("group")] == names
+    assert shown.err.startswith("lagoon: lag above 0: 150 partitions, highest 1 (many ")
 
 
 def test_a_group_without_partitions_has_its_row(ask: Ask) -> None:

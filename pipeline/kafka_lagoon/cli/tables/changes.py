@@ -21,6 +21,7 @@ from kafka_lagoon.cli.tables.command import (
     QueriedRows,
     Reach,
     TablesContext,
+    matching_names,
     missing_names,
     of_snapshots,
     over,
@@ -131,7 +132,7 @@ def _selected(context: TablesContext) -> Condition:
     options = context.options
     rows = _period(context).among("topic", options.topic).among("group_id", options.group)
     rows = rows.among("change_type", options.type).among("entity_type", options.entity)
-    return rows if options.pattern is None else rows.matching("entity", options.pattern.pattern)
+    return rows.among_many("entity", matching_names(context, "entity", _VIEW, rows))
 
 
 def _period(context: TablesContext) -> Condition:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from kafka_lagoon.cli.arguments import split_names
 from kafka_lagoon.cli.output import CommandOutput
-from kafka_lagoon.cli.tables.command import Condition, QueriedRows, TablesContext, over
+from kafka_lagoon.cli.tables.command import Condition, QueriedRows, TablesContext, matching_names, over
 from kafka_lagoon.cli.tables.limits import age_lines, partial_lines
 from kafka_lagoon.cli.thresholds import Measured, Threshold, lines_of
 from kafka_lagoon.query.statements import tuples
@@ -66,10 +66,11 @@ def _selected(context: TablesContext) -> Condition:
             listed = ", ".join(f"'{name}'" for name in types)
             named = Condition().among(column, wanted)
             rows = rows.also(f"({named} OR entity IS NULL AND entity_type IN ({listed}))", *named.values)
-    if options.pattern is None:
+    matching = matching_names(context, "entity", _VIEW, rows)
+    if matching is None:
         return rows
-    matching = Condition().matching("entity", options.pattern.pattern)
-    return rows.also(f"({matching} OR entity IS NULL)", *matching.values)
+    named = Condition().among_many("entity", matching)
+    return rows.also(f"({named} OR entity IS NULL)", *named.values)
 
 
 def _differences(context: TablesContext, rows: Condition) -> QueriedRows:

@@ -18,6 +18,7 @@ from kafka_lagoon.cli.tables.command import (
     Reach,
     TablesContext,
     chosen_alone,
+    matching_names,
     missing_names,
     of_snapshots,
     over,
@@ -156,13 +157,14 @@ def _answer(context: TablesContext) -> CommandOutput:
 def _selected(context: TablesContext) -> Condition:
     options = context.options
     rows = of_snapshots(context.snapshots).among("topic", options.topic)
+    rows = rows.among_many("entity", matching_names(context, "entity", _VIEW, rows))
     if options.only is not None:
         severities = [name for name in options.only if name in SEVERITIES]
         either = Condition().among("severity", severities).parts[0], Condition().among("finding", options.only).parts[0]
         rows = rows.also(f"({' OR '.join(either)})", *severities, *options.only)
     if options.since is not None:
         rows = rows.also(f"NOT is_older AND since >= {time_literal(context.instant(options.since))}")
-    return rows if options.pattern is None else rows.matching("entity", options.pattern.pattern)
+    return rows
 
 
 def _searched(context: TablesContext) -> timedelta:

@@ -18,6 +18,7 @@ from kafka_lagoon.cli.tables.command import (
     Condition,
     QueriedRows,
     TablesContext,
+    matching_names,
     missing_names,
     of_snapshots,
     over,
@@ -90,13 +91,13 @@ def _declare(parser: ArgumentParser) -> None:
 
 
 def _answer(context: TablesContext) -> CommandOutput:
-    options = context.options
-    rows = _selected(context)
+    options, groups = context.options, _selected_groups(context)
+    rows = groups.among("topic", options.topic)  # limits apply to all partitions that options choose
     shown = rows if options.min_lag is None else rows.also("lag >= ?", options.min_lag)
     return CommandOutput(
-        rows=[_groups(context, rows), _partitions(context, shown)],
-        complaints=_complaints(context, rows),
-        notes=_notes(context),
+        rows=[_groups(context, groups, rows), _partitions(context, shown)],
+        complaints=_complaints(context, groups, rows),
+        notes=_notes(context, groups),
     )
 
 
@@ -105,23 +106,17 @@ def _wanted(context: TablesContext) -> list[str] | None:
     return wanted if wanted or context.options.group is not None else None
 
 
-def _selected(context: TablesContext) -> Condition:
-    """Select the partitions that options choose; limits apply to all of them."""
-    return _groups_of(context).among("topic", context.options.topic)
-
-
-def _groups_of(context: TablesContext) -> Condition:
+def _selected_groups(context: TablesContext) -> Condition:
     rows = of_snapshots(context.snapshots).among("group_id", _wanted(context))
-    pattern = context.options.pattern
-    return rows if pattern is None else rows.matching("group_id", pattern.pattern)
+    return rows.among_many("group_id", matching_names(context, "group_id", GROUPS, rows))
 
 
-def _groups(context: TablesContext, rows: Condition) -> QueriedRows:
+def _groups(context: TablesContext, groups: Condition, rows: Condition) -> QueriedRows:
     """Make one row per group, also for groups without partitions, unless a condition is about partitions.
 
     Sums include all partitions that names choose: --min-lag leaves out whole groups, not partitions of a sum.
     """
-    options, groups, of = context.options, _groups_of(context), of_snapshots(context.snapshots)
+    options, of = context.options, of_snapshots(context.snapshots)
     least = Condition() if options.min_lag is None else Condition().also("highest_lag >= ?", options.min_lag)
     kind = "LEFT" if options.topic is None else "INNER"
     statement = f"""
@@ -169,11 +164,11 @@ def _partitions(context: TablesContext, shown: Condition) -> QueriedRows:
     return replace(rows, brief=brief)
 
 
-def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
+def _complaints(context: TablesContext, groups: Condition, rows: Condition) -> Iterator[str]:
     """Make the lines that cause exit code 3: missing groups and topics, and limits that are passed or may be."""
     yield from _missing(context)
     limits: list[Threshold] = context.options.fail_above
-    if _needs_groups(context, limits) and not _has_groups(context, rows):
+    if _needs_groups(context, limits) and not _has_groups(context, groups, rows):
         yield NOTHING_SELECTED
     yield from chain.from_iterable(_limit_lines(context, rows, one) for one in limits)
     if limits:
@@ -193,16 +188,16 @@ def _needs_groups(context: TablesContext, limits: Sequence[Threshold]) -> bool:
     return is_chosen and any(limit.name != "age" for limit in limits)
 
 
-def _has_groups(context: TablesContext, rows: Condition) -> bool:
+def _has_groups(context: TablesContext, groups: Condition, rows: Condition) -> bool:
     """Return True if options select a group; with --topic a group that has a partition of these topics."""
-    relation, of = (GROUPS, _groups_of(context)) if context.options.topic is None else (LAG_TABLE, rows)
+    relation, of = (GROUPS, groups) if context.options.topic is None else (LAG_TABLE, rows)
     return bool(tuples(context.ask(f"SELECT 1 FROM {relation} WHERE {of} LIMIT 1", *of.values)))  # noqa: S608  names of ours
 
 
-def _notes(context: TablesContext) -> Sequence[str]:
+def _notes(context: TablesContext, groups: Condition) -> Sequence[str]:
     """Name the groups that limits leave out."""
     limits: list[Threshold] = context.options.fail_above
-    return left_out(stopped_groups(context, _groups_of(context)), limits) if limits else ()
+    return left_out(stopped_groups(context, groups), limits) if limits else ()
 
 
 def _limit_lines(context: TablesContext, every: Condition, limit: Threshold) -> Iterator[str]:
