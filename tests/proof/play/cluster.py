@@ -23,6 +23,7 @@ _AUTHORIZERS = {
 _PROPERTIES = {
     "super.users": "User:ANONYMOUS",  # brokers, producers and the judge; jobs log in
     "inter.broker.listener.name": PEERS,
+    "auto.leader.rebalance.enable": "false",  # a leader that moves by itself may do so after the last snapshot
     "log.initial.task.delay.ms": "1000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
     "listener.name.clients.sasl.enabled.mechanisms": "SCRAM-SHA-512",
