@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from kafka_lagoon.fetch.accounting import FILE_LEFT_OUT, STOPPED, RunIdentity, reconcile
+from kafka_lagoon.fetch.accounting import FILE_LEFT_OUT, STOPPED, RunIdentity, is_loss, reconcile
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange
 from kafka_lagoon.fetch.plan import Plan
@@ -192,6 +192,16 @@ def test_all_lost_needs_no_task():
     (row,) = result.ranges
     assert (row.to_offset, row.lost, row.problem) == (30, 20, LOST)
     assert result.topics["t"].partitions[0].next_offset == 30
+
+
+def test_a_range_that_lost_offsets_and_stopped_is_a_loss():
+    """The failure is its problem, and the loss is in its counts: a run that excuses failures does not excuse the loss."""
+    stopped = read(20, 30, reached=24, failure="CONNECTION_LOST")
+    (row,) = reconciled(plan_of(planned(10, 30, log_start=20)), task(stopped)).ranges
+    assert (row.to_offset, row.lost, row.problem) == (24, 10, "CONNECTION_LOST")
+    assert is_loss(row)
+    (whole,) = reconciled(plan_of(planned(0, 30)), task(read(0, 30))).ranges
+    assert not is_loss(whole)
 
 
 def test_a_problem_that_two_splits_met_is_one_row():

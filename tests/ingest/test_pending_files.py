@@ -92,6 +92,14 @@ def test_nothing_lost_is_nothing_kept() -> None:
     assert folder.files == {}
 
 
+def test_a_loss_beside_a_failure_is_kept() -> None:
+    """A range that lost offsets and stopped early for another reason is reported, too."""
+    folder = Folder()
+    pending(folder).write_losses(1, "run", [replace(LOST, lost=2, problem="CONNECTION_LOST")])
+    (report,) = pending(folder).reports(last_run(1, "run")).values()
+    assert report.text == "had 2 LOST, CONNECTION_LOST in 1 ranges, see table record_ranges"
+
+
 def test_a_report_of_what_was_removed_waits_for_no_commit() -> None:
     """It is given to the next run, with the information that it is a loss."""
     folder = Folder()

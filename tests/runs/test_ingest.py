@@ -37,7 +37,10 @@ def result(*ranges: Any, unread: int = 0, reports: tuple[Report, ...] = ()) -> I
 
 
 def test_what_a_result_says() -> None:
-    """Losses are not failures; a range that ended early is a failure, and unread offsets make the run incomplete."""
+    """Losses are not failures; a range that ended early is a failure, and unread offsets make the run incomplete.
+
+    A range may have a loss and a failure.
+    """
     whole = result(RANGE)
     assert (whole.is_complete, whole.has_loss, whole.archived.ingest_id) == (True, False, "0192-0001")
     lossy = result(RANGE, replace(RANGE, partition=1, records=0, lost=9, problem="LOST"))
@@ -45,6 +48,8 @@ def test_what_a_result_says() -> None:
     assert lossy.archived.counts() == {"partitions": 2, "records": 9, "lost": 9, "corrupt": 0, "bytes_fetched": 2}
     stopped = result(replace(RANGE, problem="REQUEST_TIMED_OUT"))
     assert (stopped.is_complete, stopped.has_loss, stopped.archived.failures) == (False, False, 1)
+    both = result(replace(RANGE, lost=2, problem="CONNECTION_LOST"))
+    assert (both.is_complete, both.has_loss) == (False, True)
     assert not result(RANGE, unread=3).is_complete
     nothing = result(reports=(Report("0192-0000", "had 3 LOST"),))
     assert (nothing.is_complete, nothing.has_loss, nothing.archived.ingest_id) == (True, True, None)

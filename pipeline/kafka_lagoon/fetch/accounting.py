@@ -33,8 +33,8 @@ FILE_LEFT_OUT = "FILE_LEFT_OUT"  # the records are in a file together with recor
 
 
 def is_loss(row: RecordRangeRow) -> bool:
-    """True if a range has offsets that no later run can read."""
-    return row.problem in LOSSES or row.corrupt > 0
+    """True if a range has offsets that no later run can read. Its problem may be why it ended early."""
+    return row.problem in LOSSES or row.lost > 0 or row.corrupt > 0
 
 
 @frozen
@@ -197,6 +197,7 @@ class _Rows:
 
     def of_range(self, planned: PlannedRange, done: _PartitionRead, files: int) -> RecordRangeRow:
         epoch = done.leader_epoch if done.leader_epoch >= 0 else planned.last_epoch
+        # A range may have lost offsets and ended early: the loss is in column `lost`, the reason in no other column.
         problem = done.failure or (LOST if done.counts.lost else None)
         return self._range(planned, done.reached, done.counts, epoch, files, problem)
 
