@@ -272,18 +272,18 @@ class TestLogFilesThatAreGone:
     """After a week commits leave the log: their effect is not ignored."""
 
     @pytest.fixture
-    def forgotten(self, archived: Warehouse) -> Callable[[], None]:
+    def forgotten(self, archived: Warehouse) -> Callable[..., None]:
         """Make a checkpoint, and keep only the newest commit, as Delta does."""
 
-        def forget() -> None:
-            foreign.vacuum(archived, "records")
-            archived.kernel.checkpoint(archived.locations["records"])
-            for path in foreign.commit_files(archived, "records")[:-1]:
+        def forget(table: str = "records") -> None:
+            foreign.vacuum(archived, table)
+            archived.kernel.checkpoint(archived.locations[table])
+            for path in foreign.commit_files(archived, table)[:-1]:
                 path.unlink()
 
         return forget
 
-    def test_records_that_are_there(self, archived: Warehouse, forgotten: Callable[[], None]):
+    def test_records_that_are_there(self, archived: Warehouse, forgotten: Callable[..., None]):
         """The last run's records prove that no earlier ones were rolled back."""
         forgotten()
         (note,) = go_on(archived, 3, 12)
@@ -291,7 +291,7 @@ class TestLogFilesThatAreGone:
         assert_whole(archived, 12)
 
     @pytest.mark.proof
-    def test_records_that_are_not(self, archived: Warehouse, forgotten: Callable[[], None]):
+    def test_records_that_are_not(self, archived: Warehouse, forgotten: Callable[..., None]):
         """The message says that records are gone, but not by which commit."""
         foreign.restore(archived, "records", 1)
         forgotten()
@@ -299,7 +299,53 @@ class TestLogFilesThatAreGone:
         go_on(archived, 3, 12, "keep")
         assert contents(archived)[0] == [*range(5), *range(9, 12)]
 
-    def test_a_run_without_records(self, archived: Warehouse, forgotten: Callable[[], None]):
+    def test_ranges_that_were_restored_with_the_records(self, archived: Warehouse, forgotten: Callable[..., None]):
+        """No records of the last run are as many as no ranges of it count, which proves nothing."""
+        for table in ("records", "record_ranges"):
+            foreign.restore(archived, table, 1)
+            forgotten(table)
+        refused(archived, "--after-restore keep")
+
+    @pytest.mark.parametrize("is_restored", [True, False])
+    def test_a_last_run_without_records(
+        self, archived: Warehouse, forgotten: Callable[..., None], *, is_restored: bool
+    ):
+        """The run before it is compared: the last one would have no records in any case."""
+        go_on(archived, 3, 9)
+        if is_restored:
+            foreign.restore(archived, "records", 1)
+        forgotten()
+        if is_restored:
+            refused(archived, "--after-restore keep")
+        else:
+            go_on(archived, 4, 12)
+            assert contents(archived)[0] == [*range(12)]
+
+    @pytest.mark.parametrize("is_restored", [True, False])
+    def test_ranges_that_are_pending(self, archived: Warehouse, forgotten: Callable[..., None], *, is_restored: bool):
+        """Of a run that died before the commit of its ranges, the pending file says how many records it had."""
+        with dies(Kernel, "append", 1), pytest.raises(Died):
+            go_on(archived, 3, 12)
+        if is_restored:
+            foreign.restore(archived, "records", 2)
+        forgotten()
+        if is_restored:
+            refused(archived, "--after-restore keep")
+        else:
+            go_on(archived, 4, 14)
+            assert_whole(archived, 14)
+
+    def test_no_run_that_can_be_compared(self, archived: Warehouse, forgotten: Callable[..., None]):
+        """If no run that is left in the ranges had records, the user decides."""
+        go_on(archived, 3, 9)
+        foreign.delete(archived, "record_ranges")  # of the first run
+        foreign.delete(archived, "record_ranges")  # of the second run
+        forgotten()
+        refused(archived, "--after-restore keep")
+        go_on(archived, 4, 12, "keep")
+        assert go_on(archived, 5, 14) == []
+
+    def test_a_run_without_records(self, archived: Warehouse, forgotten: Callable[..., None]):
         """It counts rows once and stores that; from then on rows of the last run may be deleted."""
         forgotten()
         assert len(idle(archived)) == 1

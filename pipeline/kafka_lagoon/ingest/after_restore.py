@@ -11,10 +11,11 @@ from datetime import date
 
 from delta.tables import DeltaTable
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.arrow import table_of
 from kafka_lagoon.delta.foreign_commits import ENGINE_INFO, Commit, Contradiction, Kind
 from kafka_lagoon.delta.kernel import State
 from kafka_lagoon.delta.storage import reason
@@ -22,6 +23,9 @@ from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.ingest.examined_commits import KEEP, commits_of, conflict_with, refusal
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, domain, from_json
+from kafka_lagoon.ingest.pending_commits import is_added, pending_url
+from kafka_lagoon.ingest.pending_files import read_pending
+from kafka_lagoon.ingest.rebuilt_ranges import COUNTS_LOST
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 from kafka_lagoon.tables.table import Table
 
@@ -56,26 +60,57 @@ def _conflict_with(
     """The commit that removed rows which the next offsets of a run rely on."""
     conflict = conflict_with(warehouse, RECORDS, cluster_id, commits, run.sequence) if run else None
     is_unknown = conflict is not None and conflict.commit.kind is Kind.GONE
-    return None if run and is_unknown and _has_records_of(warehouse, run) else conflict
+    return None if run and is_unknown and _has_records_of(warehouse, cluster_id, run) else conflict
 
 
-def _has_records_of(warehouse: Warehouse, run: LastRun) -> bool:
+def _has_records_of(warehouse: Warehouse, cluster_id: str, run: LastRun) -> bool:
     """Return true if table `records` has the records of a run, according to its ranges.
 
-    It tells of commits whose log files are gone, after the week that the log keeps them: whatever rolled back rows that were
-    there before the run has rolled back the run's own, too.
+    It tells of commits whose log files are gone, after the week that the log keeps them: a commit that rolled back rows of
+    earlier runs has rolled back the run's own, too. If the run had no records, the newest run before it that had some is
+    compared. False if ranges of the run are gone, because they may have been rolled back together with the records, and if no
+    run can be compared.
     """
-
-    def of_run(table: Table, what: str) -> int:
-        rows = warehouse.spark.table(warehouse.identifiers[table.name])
-        is_of_day = F.col(table.partition_by) == F.lit(date.fromisoformat(run.ingest_date))
-        counted = rows.filter(is_of_day & (F.col("ingest_id") == run.ingest_id)).agg(F.expr(what)).collect()
-        return int(counted[0][0] or 0)
-
     try:
-        return of_run(RECORDS, "count(*)") >= of_run(RECORD_RANGES, "sum(records)")
+        records = _records_in_ranges(warehouse, cluster_id, run)
+        if records is None:
+            return False
+        compared = (run.ingest_date, run.ingest_id, records) if records else _run_before(warehouse, cluster_id, run)
+        if compared is None:
+            return False
+        day, ingest_id, expected = compared
+        return _rows_of_run(warehouse, RECORDS, day, ingest_id).count() >= expected
     except PySparkException as error:
         raise TableError(f"records of ingest {run.ingest_id} cannot be counted: {reason(error)}") from error
+
+
+def _records_in_ranges(warehouse: Warehouse, cluster_id: str, run: LastRun) -> int | None:
+    """The number of records in a run's ranges, which may still be pending; None if some of the ranges are gone."""
+    if run.ranges and not is_added(warehouse, RECORD_RANGES, cluster_id, run.sequence):
+        pending = read_pending(warehouse.kernel.storage, pending_url(warehouse, RECORD_RANGES, run.ranges), run.ranges)
+        return None if pending is None else sum(table_of(pending, ["records"])["records"].to_pylist())
+    ranges = _rows_of_run(warehouse, RECORD_RANGES, run.ingest_date, run.ingest_id)
+    is_rebuilt = F.col("problem") == F.lit(COUNTS_LOST)  # not always as many rows as the pending file had
+    counts = ranges.agg(F.count("*"), F.count_if(is_rebuilt), F.sum("records")).collect()[0]
+    is_whole = counts[0] >= (run.ranges.rows if run.ranges else 1) or counts[1] > 0
+    return int(counts[2] or 0) if is_whole else None
+
+
+def _run_before(warehouse: Warehouse, cluster_id: str, run: LastRun) -> tuple[str, str, int] | None:
+    """Day, id and number of records of the newest run before `run` that had any. Runs without a number came first."""
+    ranges = warehouse.spark.table(warehouse.identifiers[RECORD_RANGES.name])
+    number = F.coalesce("sequence", F.lit(-1))
+    earlier = ranges.filter((F.col("cluster_id") == cluster_id) & (number < run.sequence) & (F.col("records") > 0))
+    counted = earlier.groupBy(RECORD_RANGES.partition_by, "ingest_id", number.alias("number")).agg(F.sum("records"))
+    newest = counted.orderBy(F.desc("number"), F.desc("ingest_id")).first()
+    return None if newest is None else (str(newest[0]), newest[1], int(newest[3]))
+
+
+def _rows_of_run(warehouse: Warehouse, table: Table, day: str, ingest_id: str) -> DataFrame:
+    rows = warehouse.spark.table(warehouse.identifiers[table.name])  # first: conditions need a session, too
+    return rows.filter(
+        (F.col(table.partition_by) == F.lit(date.fromisoformat(day))) & (F.col("ingest_id") == ingest_id)
+    )
 
 
 def _offsets_before(warehouse: Warehouse, cluster_id: str, state: State, conflict: Contradiction) -> NextOffsets:

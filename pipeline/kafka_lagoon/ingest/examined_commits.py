@@ -83,8 +83,8 @@ def refusal(table: Table, conflict: Contradiction, *, has_offsets: bool) -> str:
     """Cause and cure on one line; removed rows can be read again only if `has_offsets`."""
     if conflict.commit.kind is Kind.GONE:
         return (
-            f"table {table.name} lacks rows that it had, and its log does not have version {conflict.commit.version} any more: "
-            "give --after-restore keep to go on without them"
+            f"table {table.name} lacks rows that it had, or cannot be shown to have them, and its log does not have version "
+            f"{conflict.commit.version} any more: give --after-restore keep to go on with it as it is"
         )
     what = "next offsets count on records" if table == RECORDS else "earlier runs have added rows"
     return f"table {table.name} {conflict.commit}, and {what} that are gone: {_ways_on(table, conflict, has_offsets)}"

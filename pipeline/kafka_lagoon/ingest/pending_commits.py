@@ -95,6 +95,12 @@ def commit_pending_of_all(warehouse: Warehouse, clock: Clock) -> None:
             commit_pending(warehouse, cluster_id, from_json(warehouse.kernel.domain(state, name)), clock)
 
 
+def pending_url(warehouse: Warehouse, table: Table, file: PendingFile) -> str:
+    """URL of a file with pending rows of a table: in the folder of `records`, in format 1 in that of the table."""
+    root = warehouse.locations[RECORDS.name if file.name.startswith(f"{FOLDER}/") else table.name]
+    return f"{root}/{file.name}"
+
+
 def rebuild_rows(
     warehouse: Warehouse,
     pending: PendingFiles,
@@ -122,9 +128,8 @@ def _add(
     last_run: LastRun,
     file: PendingFile,
 ) -> None:
-    storage = warehouse.kernel.storage
-    root = warehouse.locations[RECORDS.name if file.name.startswith(f"{FOLDER}/") else table.name]
-    data = read_pending(storage, f"{root}/{file.name}", file)
+    storage, url = warehouse.kernel.storage, pending_url(warehouse, table, file)
+    data = read_pending(storage, url, file)
     if data is None:
         if is_added(warehouse, table, cluster_id, last_run.sequence):
             return  # by another process, where there is no lock
@@ -133,7 +138,7 @@ def _add(
     else:
         arrow = table_of(data)
     _append(warehouse, table, cluster_id, last_run, arrow)
-    storage.delete(f"{root}/{file.name}")
+    storage.delete(url)
 
 
 def _append(warehouse: Warehouse, table: Table, cluster_id: str, last_run: LastRun, arrow: pa.Table) -> None:
