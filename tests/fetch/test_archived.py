@@ -25,6 +25,14 @@ def test_a_topic_without_an_id_that_returns_is_another_one():
     assert Archived(topic_id=None, partitions=AT_10).deleted().re_created(None).partitions == {}
 
 
+def test_starts_of_a_topic_without_an_id():
+    """They are kept until one of its partitions answers, also when it gets an id; after a deletion it counts as new."""
+    silent = Archived(topic_id=None, partitions={}, unstarted={0: LATEST})
+    assert silent.re_created(None) == silent
+    assert silent.re_created("a").unstarted == {0: LATEST}
+    assert silent.deleted().re_created("a").unstarted == {}
+
+
 @given(st.lists(st.sampled_from(["delete", "a", "b", "c"]), max_size=12))
 def test_no_position_of_an_id_is_ever_lost(changes: list[str]):
     """Each id keeps its next offset, in any order of appearing and disappearing ids."""

@@ -43,6 +43,8 @@ def resolved(connect: Connect, spec: OffsetSpec, isolation_level: str = READ_UNC
         (BeforeEnd(20), 80, 50),
         (BeforeEnd(0), 100, 70),
         (BeforeEnd(1_000), 10, 10),
+        (BeforeEnd(5, 2_000), 85, 85),
+        (BeforeEnd(15, 1_000), 10, 10),
         (AtOffset(35), 35, 35),
         (AtTime(1_000), 20, 20),
         (AtTime(2_000), 90, 90),

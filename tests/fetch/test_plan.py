@@ -117,7 +117,7 @@ def test_new_partitions_of_an_archived_topic_begin_at_their_beginning(state: Fak
 
 
 @pytest.mark.parametrize(
-    ("start", "offset"), [(EARLIEST, 0), (LATEST, 40), (BeforeEnd(10), 90), (AtTime(5_000), 20), (AtOffset(33), 33)]
+    ("start", "offset"), [(EARLIEST, 0), (LATEST, 40), (BeforeEnd(10), 30), (AtTime(5_000), 20), (AtOffset(33), 33)]
 )
 @pytest.mark.parametrize("later", [EARLIEST, LATEST])
 def test_a_partition_that_did_not_answer_in_the_first_run(
@@ -129,7 +129,8 @@ def test_a_partition_that_did_not_answer_in_the_first_run(
         partition.times = ((5_000, 20), (CLOCK.now_ms() + 3_600_000, 40))
     topic.partitions[1].leader_id = -1
     first = planned(connect, spec("led", start=start))
-    expected = {1: AtTime(first.planned_at_ms) if start == LATEST else start}
+    of_first_run = {LATEST: AtTime(first.planned_at_ms), BeforeEnd(10): BeforeEnd(10, first.planned_at_ms)}
+    expected = {1: of_first_run.get(start, start)}
     archived = reconcile(RUN, first, []).topics
     assert archived["led"].unstarted == expected
     silent = planned(connect, spec("led", start=later), archived)
@@ -139,6 +140,23 @@ def test_a_partition_that_did_not_answer_in_the_first_run(
     second = planned(connect, spec("led", start=later), archived)
     assert {one.partition: one.from_offset for one in second.ranges if one.partition} == {1: offset, 2: 0}
     assert reconcile(RUN, second, []).topics["led"].unstarted == {}
+
+
+def test_a_topic_of_which_no_partition_answered(state: FakeCluster, connect: Connect):
+    """Its starts are kept in the same way, also while a later run has no answer; a topic that is re-created has none."""
+    (partition,) = state.add_topic("led", 1, end=100).partitions
+    partition.times, partition.leader_id = ((CLOCK.now_ms() + 3_600_000, 40),), -1
+    first = planned(connect, spec("led", start=LATEST))
+    archived = reconcile(RUN, first, []).topics
+    topic_id = uuid_text(state.topics["led"].topic_id)
+    assert archived == {"led": Archived(topic_id=topic_id, partitions={}, unstarted={0: AtTime(first.planned_at_ms)})}
+    assert reconcile(RUN, planned(connect, spec("led"), archived), []).topics == archived
+    partition.leader_id = 1
+    second = planned(connect, spec("led"), archived)
+    assert spans(second) == [("led", 0, 40, 100)]
+    assert events(second) == []
+    state.topics["led"].topic_id = (99).to_bytes(16, "big")
+    assert spans(planned(connect, spec("led", start=LATEST), archived)) == [("led", 0, 0, 100)]
 
 
 def test_a_pattern_finds_topics_as_they_come(state: FakeCluster, connect: Connect):

@@ -71,7 +71,7 @@ def go_on(warehouse: Warehouse, number: int, upto: int, after_restore: str | Non
 def idle(warehouse: Warehouse, after_restore: str | None = None, cluster_id: str = CLUSTER) -> list[str]:
     """Return the notes of a run that finds no new records."""
     with archive_lock(warehouse, cluster_id, CLOCK, after_restore=after_restore) as lock:
-        commit_examined(lock)
+        commit_examined(lock, {})
         return list(lock.notes)
 
 
@@ -417,7 +417,7 @@ class TestRunsWithoutRecords:
         assert archived.state("records").version == before + 1
         monkeypatch.undo()
         with archive_lock(archived, CLUSTER, CLOCK) as lock:
-            assert lock.unstored is None
+            assert lock.unstored({}) is None
         other(1, 1)
         assert go_on(archived, 3, 12) == []
 
@@ -452,13 +452,13 @@ class TestRunsWithoutRecords:
         foreign.delete(archived, "record_problems")
         for number, upto in ((3, 12), (4, 14)):
             with archive_lock(archived, CLUSTER, CLOCK) as lock:
-                assert lock.unstored
+                assert lock.unstored({})
                 if number == 3:
                     go_on(archived, number, upto)
-                    commit_examined(lock)
+                    commit_examined(lock, {})
                 else:
                     with before_append(archived, "records", lambda warehouse: go_on(warehouse, 4, 14) and None):
-                        commit_examined(lock)
+                        commit_examined(lock, {})
             foreign.delete(archived, "record_problems")
         go_on(archived, 5, 15)
         assert_whole(archived, 15)

@@ -31,7 +31,14 @@ TOPICS = {
     "partly": Archived(
         topic_id="y",
         partitions={0: Position(next_offset=1)},
-        unstarted={1: EARLIEST, 2: LATEST, 3: AtOffset(5), 4: AtTime(1 << 40), 10: BeforeEnd(100)},
+        unstarted={
+            1: EARLIEST,
+            2: LATEST,
+            3: AtOffset(5),
+            4: AtTime(1 << 40),
+            10: BeforeEnd(100),
+            11: BeforeEnd(9, 1 << 40),
+        },
     ),
 }
 
@@ -82,6 +89,13 @@ def test_the_first_format_is_still_read():
         1: Position(next_offset=5),
     }
     assert offsets.last_run == RUN
+
+
+def test_a_start_before_the_end_of_an_earlier_release():
+    """It had no time: the end is that of the run that starts there."""
+    topics = {"t": {"id": "x", "partitions": {}, "unstarted": {"0": ["before_end", 7]}}}
+    offsets = from_json(json.dumps({"format": 3, "run": None, "topics": topics}))
+    assert offsets.topics["t"].unstarted == {0: BeforeEnd(7)}
 
 
 @pytest.mark.parametrize("name", ["../other/a.parquet", "_lagoon/../../a.parquet", "/etc/a.parquet"])

@@ -146,7 +146,7 @@ def test_problems_that_were_removed(by_kernel: Writer, warehouse: Warehouse, *, 
             pass
     with archive_lock(warehouse, CLUSTER, CLOCK, after_restore="keep") as lock:
         if is_idle:
-            commit_examined(lock)
+            commit_examined(lock, {})
         else:
             commit(lock, run(lock, 5, 9, 12))
     with by_kernel.lock():

@@ -1,5 +1,6 @@
 """Staged files that are missing before Spark has written them are read again; other tests are in test_commit.py."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,11 @@ import pytest
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.fetch.archived import Archived
+from kafka_lagoon.fetch.offset_specs import AtTime
+from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest import staged_commit
-from kafka_lagoon.ingest.next_offsets import LastRun
+from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, to_json
 from kafka_lagoon.ingest.staged_commit import _StagingFolder, commit_staged, staged_lock, store_examined
 from tests.clock import CLOCK
 from tests.delta import foreign
@@ -66,21 +70,52 @@ def test_a_restore_of_records(warehouse: Warehouse, tmp_path: Path):
 
 @pytest.mark.proof
 def test_a_run_without_records_keeps_the_table_as_it_is(warehouse: Warehouse, tmp_path: Path):
-    """The next run does not ask again, and a run that dies while it stores that examines the tables again."""
+    """The next run does not ask again. A run that dies while it stores that leaves next offsets that can be read."""
     writer, keeping = spark_writer(warehouse, tmp_path), spark_writer(warehouse, tmp_path, after_restore="keep")
     ingest(writer, 1, 5)
     foreign.overwrite(warehouse, "records")
-    with keeping.lock() as lock, dies(Storage, "delete", 1), pytest.raises(Died):
-        store_examined(lock)
+    with keeping.lock() as lock, dies(Storage, "write_whole", 1), pytest.raises(Died):
+        store_examined(lock, {})
+    with writer.lock() as lock:
+        assert lock.topics["t"].partitions[0].next_offset == 5
+    foreign.overwrite(warehouse, "record_ranges")
     with pytest.raises(TableError, match="had rows replaced"), writer.lock():
         pass
     for _ in range(2):
         with keeping.lock() as lock:
-            store_examined(lock)
+            store_examined(lock, {})
     with writer.lock() as lock:
-        assert (lock.unstored, lock.notes) == (None, [])
+        assert (lock.unstored({}), lock.notes) == (None, [])
     ingest(writer, 2, 9)
     assert contents(warehouse)[0] == [5, 6, 7, 8]
+
+
+def test_starts_before_the_first_run(warehouse: Warehouse, tmp_path: Path):
+    """Topics of which no partition answered are stored before there is a run, and kept beside later ones."""
+    silent = Archived(topic_id="id", partitions={}, unstarted={0: AtTime(5)})
+    writer, known = spark_writer(warehouse, tmp_path), {}
+    for name in ("a", "b"):
+        with writer.lock() as lock:
+            store_examined(lock, {**lock.topics, name: silent})
+        known[name] = silent
+        with writer.lock() as lock:
+            assert (lock.topics, lock.fence.version) == (known, 1)
+            store_examined(lock, lock.topics)
+    (stored,) = (tmp_path / "staging").rglob("*.json")
+    assert stored.name.startswith("000000000000.")
+
+
+def test_what_an_earlier_release_has_examined(warehouse: Warehouse, tmp_path: Path):
+    """Its file has the versions and no next offsets, which are those of the run."""
+    folder = _StagingFolder(storage=warehouse.kernel.storage, root=f"file:{tmp_path}/staging")
+    offsets = NextOffsets(topics={"t": Archived(topic_id="id", partitions={0: Position(next_offset=5)})})
+    folder.storage.write_whole(folder.url(1, staged_commit._NEXT_OFFSETS), to_json(offsets))
+    folder.storage.write_whole(
+        folder.url(1, staged_commit._EXAMINED), '{"examined": {"records": 7}, "problems_run": 1}'
+    )
+    assert folder.next_offsets(1) == replace(offsets, examined={"records": 7}, problems_run=1)
+    folder.write_examined(1, replace(offsets, examined={"records": 8}))
+    assert folder.next_offsets(1) == replace(offsets, examined={"records": 8})
 
 
 @pytest.mark.proof

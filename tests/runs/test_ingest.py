@@ -110,6 +110,36 @@ def test_losses_are_forgotten_when_they_are_reported(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
+def test_a_topic_that_does_not_answer_in_the_first_run(tmp_path: Path) -> None:
+    """Its start is stored without a record or range, and records since then are archived, whatever `--from` says later."""
+    results: list[IngestResult] = []
+    state = FakeCluster()
+    (partition,) = state.add_topic("t", 1, end=0).partitions
+    partition.append(batch(0, [b"v"] * 4))
+    partition.times, partition.error_code = ((CLOCK.now_ms() + 3_600_000, 4),), 5
+    with fake_cluster(state):
+        servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+        argv = ["--warehouse", str(tmp_path / "lake"), "--set", f"kafka.bootstrap_servers={servers}", "--topics", "t"]
+        argv += ["--from", "latest", "--set", "ingest.plan_timeout_ms=1000"]
+        arguments = ingest_arguments(options_of("ingest", argv), {}, CLOCK)
+        with RunContext("ingest", arguments.settings, CLOCK, RECORD_TABLES, needs_session=False) as context:
+            for _ in range(3):
+                ingest(context, "default", arguments.spec, None, RequestStats(), Heard(), results.append)
+                if len(results) == 2:
+                    partition.error_code = 0
+                    partition.append(batch(4, [b"v"] * 3))
+            assert context.warehouse.state("records").version == 2  # the second run had nothing to store
+    assert [(one.archived.counts()["records"], one.is_complete) for one in results] == [
+        (0, False),
+        (0, False),
+        (3, True),
+    ]
+    (row,) = results[-1].archived.reconciled.ranges
+    assert (row.from_offset, row.to_offset, row.sequence) == (4, 7, 1)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_a_choice_is_kept_without_new_records(tmp_path: Path) -> None:
     """After `--after-restore keep` on a quiet topic no later run asks again."""
     results: list[IngestResult] = []

@@ -159,8 +159,12 @@ def _position(planned: PlannedRange, done: _PartitionRead, *, is_confirmed: bool
 
 
 def _next_topics(plan: Plan, positions: Mapping[TopicPartition, Position]) -> dict[str, Archived]:
-    """The next offsets of every topic: as the plan found them, except for what this run has moved or started."""
+    """The next offsets of every topic: as the plan found them, except for what this run has moved or started.
+
+    A new topic of which no partition has answered is kept for the starts of its partitions.
+    """
     topics = {name: dict(known.partitions) for name, known in plan.archived.items()}
+    topics |= {name: {} for name in plan.unstarted}
     for event in plan.events:
         partitions = topics.setdefault(event.topic, {})
         if event.problem == LOG_TRUNCATED:

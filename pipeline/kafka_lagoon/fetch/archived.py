@@ -15,9 +15,10 @@ from kafka_lagoon.frozen import frozen
 class Archived:
     """An archived topic: its id, the next position of each partition, and the positions of its former ids.
 
-    `partitions` is empty once the topic was deleted. `topic_id` is None where brokers give none (before Kafka 2.8); a topic
-    without an id that returns after its deletion is not distinguished from a new one. `unstarted` has the starts of partitions
-    that did not answer in the topic's first run; partitions that are not there either were added later.
+    `partitions` is empty once the topic was deleted, and as long as none of them has answered. `topic_id` is None where brokers
+    give none (before Kafka 2.8); a topic without an id that returns after its deletion is not distinguished from a new one.
+    `unstarted` has the starts of partitions that did not answer in the topic's first run; partitions that are not there either
+    were added later.
     """
 
     topic_id: str | None
@@ -27,13 +28,15 @@ class Archived:
 
     def deleted(self) -> "Archived":
         """The topic without partitions to continue; their positions are kept under its id."""
-        if self.topic_id is None or not self.partitions:
-            return replace(self, partitions={})
+        if self.topic_id is None:
+            return replace(self, partitions={}, unstarted={})
+        if not self.partitions:
+            return self
         return replace(self, partitions={}, former={**self.former, self.topic_id: self.partitions})
 
     def re_created(self, topic_id: str | None) -> "Archived":
         """The topic under another id, at the positions that this id had reached before, if it was archived."""
         former = dict(self.deleted().former)
         partitions = former.pop(topic_id, {}) if topic_id is not None else {}
-        unstarted = self.unstarted if topic_id is not None and topic_id == self.topic_id else {}
+        unstarted = self.unstarted if self.topic_id in {topic_id, None} else {}
         return Archived(topic_id=topic_id, partitions=partitions, former=former, unstarted=unstarted)

@@ -40,7 +40,7 @@ def resolve(
     times = {
         partition: spec.timestamp_ms
         for partition, spec in by_partition.items()
-        if isinstance(spec, AtTime) and spec.timestamp_ms >= 0
+        if isinstance(spec, AtTime | BeforeEnd) and spec.timestamp_ms is not None and spec.timestamp_ms >= 0
     }
     answers = offsets_at(cluster, times, deadline)
     at_times = {partition: answer.offset for partition, answer in answers.answers.items()}
@@ -70,7 +70,7 @@ def _offset(spec: OffsetSpec, log: LogBounds, at_time: int) -> int:
         case AtOffset(offset):
             return offset
         case BeforeEnd(offsets):
-            return max(log.log_start_offset, log.end - offsets)
+            return max(log.log_start_offset, (at_time if at_time >= 0 else log.end) - offsets)
         case AtTime(timestamp_ms) if timestamp_ms < 0:
             # ListOffsets has no times before 1970: -1 to -6 are special offsets (-1 is the end), new brokers refuse other
             # negative timestamps. So all records are later, also those without a timestamp, which have -1.

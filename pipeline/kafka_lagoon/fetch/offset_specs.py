@@ -47,9 +47,13 @@ class AtTime:
 
 @frozen(kw_only=False)
 class BeforeEnd:
-    """So many offsets before the end of the log, but not before its start."""
+    """So many offsets before the end of the log, but not before its start.
+
+    With a time (epoch milliseconds) before the first record with this timestamp or a later one, if there is such a record.
+    """
 
     offsets: int
+    timestamp_ms: int | None = None
 
 
 OffsetSpec = Earliest | Latest | AtOffset | AtTime | BeforeEnd

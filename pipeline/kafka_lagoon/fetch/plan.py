@@ -15,7 +15,7 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds, range_bytes
 from kafka_lagoon.fetch.offset_resolution import resolve
-from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, AtTime, OffsetSpec, OffsetSpecs
+from kafka_lagoon.fetch.offset_specs import EARLIEST, AtTime, BeforeEnd, Latest, OffsetSpec, OffsetSpecs
 from kafka_lagoon.fetch.ranges import (
     END_BEFORE_POSITION,
     TOPIC_DELETED,
@@ -300,10 +300,18 @@ def _unstarted(
     unstarted: dict[str, dict[int, OffsetSpec]] = {}
     for partition in draft.partitions:
         if partition.topic not in archived and partition not in starts:
-            start = spec.start.of(partition)
-            later = AtTime(planned_at_ms) if start == LATEST else start
-            unstarted.setdefault(partition.topic, {})[partition.partition] = later
+            start = _as_of(spec.start.of(partition), planned_at_ms)
+            unstarted.setdefault(partition.topic, {})[partition.partition] = start
     return unstarted
+
+
+def _as_of(start: OffsetSpec, planned_at_ms: int) -> OffsetSpec:
+    match start:
+        case Latest():
+            return AtTime(planned_at_ms)
+        case BeforeEnd(offsets):
+            return BeforeEnd(offsets, planned_at_ms)
+    return start
 
 
 def _specified_starts(

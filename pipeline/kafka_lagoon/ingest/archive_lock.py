@@ -12,7 +12,7 @@ from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.after_restore import go_back, offsets_to_repeat
 from kafka_lagoon.ingest.examined_commits import are_worth_storing, commits_of, examine, notes_of
-from kafka_lagoon.ingest.next_offsets import NextOffsets, app_id, domain, from_json
+from kafka_lagoon.ingest.next_offsets import NextOffsets, app_id, domain, from_json, with_examined
 from kafka_lagoon.ingest.pending_commits import commit_pending, last_problems_run, refuse_replaced_tables
 from kafka_lagoon.ingest.pending_files import PendingFiles, Report
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
@@ -26,9 +26,9 @@ class ArchiveLock:
 
     `reports` has what earlier runs had to report and did not live to, by URL of the file that keeps it. The holder reports
     that and its own losses, and then calls `remove_reports` before the lock is released. `versions` has the versions of tables
-    up to which it was looked at what others have committed, and `notes` what is to be said of that. `unstored` are the next
-    offsets with these versions, if a run that archives nothing has to store them. `problems_run` is the number of the last run
-    whose rows record_problems has.
+    up to which it was looked at what others have committed, and `notes` what is to be said of that. `next_offsets` are the
+    stored ones with these versions, None if the run goes back to earlier ones; `is_unstored` if a run that archives nothing has
+    to store the versions. `problems_run` is the number of the last run whose rows record_problems has.
     """
 
     warehouse: Warehouse
@@ -42,7 +42,19 @@ class ArchiveLock:
     versions: Mapping[str, int]
     notes: Sequence[str] = ()
     problems_run: int = 0
-    unstored: NextOffsets | None = None
+    next_offsets: NextOffsets | None = None
+    is_unstored: bool = False
+
+    def unstored(self, topics: Mapping[str, Archived]) -> NextOffsets | None:
+        """The next offsets that a run which archives nothing has to store, if any.
+
+        They have what it has examined, and new topics of its plan: no partition of them has answered, and the next run must
+        not start them later than this one would have.
+        """
+        new = {name: topic for name, topic in topics.items() if name not in self.topics}
+        if self.next_offsets is None or not (self.is_unstored or new):
+            return None
+        return replace(self.next_offsets, topics={**self.next_offsets.topics, **new})
 
     def folder(self, day: date) -> str:
         """URL of the folder for data files of a day."""
@@ -97,7 +109,6 @@ def archive_lock(
             versions=versions,
             notes=[*notes_of(RECORDS, commits), *examined.notes],
             problems_run=problems_run,
-            unstored=replace(stored, examined=versions, problems_run=problems_run)
-            if last_run and is_unstored and not repeated
-            else None,
+            next_offsets=None if repeated else with_examined(stored, versions, problems_run),
+            is_unstored=last_run is not None and is_unstored,
         )

@@ -5,16 +5,17 @@ record_problems and the losses to be reported are written to the table's pending
 commit names them. The next run makes the commits that a dead one left pending, so the tables end the same wherever a run dies.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import date
+from datetime import UTC, date, datetime
 
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Fenced, State
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, columns_to_add
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
 from kafka_lagoon.fetch.accounting import Reconciled
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.archive_lock import ArchiveLock
 from kafka_lagoon.ingest.examined_commits import refuse_after, refuse_before
@@ -87,19 +88,21 @@ def commit(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LOCK_WAIT
     commit_pending(warehouse, lock.cluster_id, next_offsets, lock.clock, wait_ms)
 
 
-def commit_examined(lock: ArchiveLock, wait_ms: int = COMMIT_LOCK_WAIT_MS) -> None:
-    """Commit what the lock's holder, which has archived nothing, has examined of others' commits, if that is to be stored.
+def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: int = COMMIT_LOCK_WAIT_MS) -> None:
+    """Commit what the lock's holder, which has archived nothing, has to store of `topics` and of others' commits.
 
-    The next offsets and the last run stay. Nothing is committed if another run has committed since the lock was taken.
+    The next offsets of the lock's topics and the last run stay. Nothing is committed if another run has committed since the
+    lock was taken.
     """
-    unstored = lock.unstored
-    if unstored is None or unstored.last_run is None:
+    unstored = lock.unstored(topics)
+    if unstored is None:
         return
     warehouse, name = lock.warehouse, domain(lock.cluster_id)
-    day = date.fromisoformat(unstored.last_run.ingest_date)
+    day = datetime.fromtimestamp(lock.clock.now_ms() / 1000, tz=UTC).date()  # of no file
 
     def is_overtaken(state: State) -> bool:
-        return from_json(warehouse.kernel.domain(state, name)).last_run != unstored.last_run
+        stored = from_json(warehouse.kernel.domain(state, name))
+        return (stored.last_run, stored.topics) != (unstored.last_run, lock.topics)
 
     with warehouse.exclusively("commit", lock.clock, wait_ms):
         state = warehouse.state(RECORDS.name)

@@ -7,7 +7,7 @@ without the other.
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, field
+from dataclasses import astuple, field, replace
 from typing import Any
 
 from kafka_lagoon.delta.stored_json import reading
@@ -95,6 +95,11 @@ def domain(cluster_id: str) -> str:
 def app_id(cluster_id: str) -> str:
     """The application id of a cluster's runs in the tables' transaction ids."""
     return f"lagoon/records/{cluster_id}"
+
+
+def with_examined(offsets: NextOffsets, versions: Mapping[str, int], problems_run: int) -> NextOffsets:
+    """The next offsets after a run that has examined commits and archived nothing; the same before the first run."""
+    return replace(offsets, examined=versions, problems_run=problems_run) if offsets.last_run else offsets
 
 
 def to_json(offsets: NextOffsets) -> str:

@@ -32,7 +32,15 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.archive_lock import ArchiveLock
 from kafka_lagoon.ingest.commit import RunOutput
 from kafka_lagoon.ingest.examined_commits import are_worth_storing, examine, refuse_after, refuse_before
-from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, app_id, from_json, to_json
+from kafka_lagoon.ingest.next_offsets import (
+    LastRun,
+    NextOffsets,
+    PendingFile,
+    app_id,
+    from_json,
+    to_json,
+    with_examined,
+)
 from kafka_lagoon.ingest.pending_commits import is_added, last_problems_run, rebuild_rows, refuse_replaced_tables
 from kafka_lagoon.ingest.pending_files import PendingFiles, Report
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORD_TABLES, RECORDS
@@ -59,23 +67,37 @@ class _StagingFolder:
         return max(numbers, default=0)
 
     def next_offsets(self, number: int) -> NextOffsets:
-        """The next offsets that a run wrote, with what a later run without new records has examined."""
-        if not number:
-            return NextOffsets()
-        stored = from_json(self.storage.read(self.url(number, _NEXT_OFFSETS)).decode())
-        url = self.url(number, _EXAMINED)
-        if not self.storage.size(url):
+        """The next offsets that a run wrote, or a later one without new records; of number 0 those before the first run."""
+        stored = from_json(self.storage.read(self.url(number, _NEXT_OFFSETS)).decode()) if number else NextOffsets()
+        later = self._examined(number)
+        if not later:
             return stored
-        with reading(url):
-            later = json.loads(self.storage.read(url))
-            return replace(stored, examined=later["examined"], problems_run=later["problems_run"])
+        text = self.storage.read(later[-1])
+        with reading(later[-1]):
+            values = json.loads(text)
+            if "topics" in values:
+                return from_json(text.decode())
+            # An earlier release stored nothing else of such a run.
+            return replace(stored, examined=values["examined"], problems_run=values["problems_run"])
 
     def write_examined(self, number: int, offsets: NextOffsets) -> None:
-        """Write what was examined after a run; if this process dies, it is examined again."""
-        url = self.url(number, _EXAMINED)
-        self.storage.delete(url)
-        later = {"examined": dict(offsets.examined), "problems_run": offsets.problems_run}
-        self.storage.write_whole(url, json.dumps(later))
+        """Write the next offsets of a run without new records after run `number`, in place of those of earlier such runs.
+
+        If this process dies before it has removed those, either may be read: its own are then stored again by the next run.
+        """
+        earlier = self._examined(number)
+        self.storage.write_whole(self.url(number, f".{uuid.uuid4().hex}{_EXAMINED}"), to_json(offsets))
+        for url in earlier:
+            self.storage.delete(url)
+
+    def _examined(self, number: int) -> list[str]:
+        """URLs of the next offsets of runs without new records after a run."""
+        names = self.storage.names(self.root)
+        return [
+            self.url(number, name[12:])
+            for name in names
+            if name.startswith(f"{number:012d}.") and name.endswith(_EXAMINED)
+        ]
 
     def is_committed(self, number: int) -> bool:
         """True if all files of a run are in the tables."""
@@ -142,7 +164,8 @@ def staged_lock(
             versions=examined.versions,
             notes=examined.notes,
             problems_run=problems_run,
-            unstored=replace(stored, examined=examined.versions, problems_run=problems_run) if is_unstored else None,
+            next_offsets=with_examined(stored, examined.versions, problems_run),
+            is_unstored=stored.last_run is not None and is_unstored,
         )
 
 
@@ -178,11 +201,11 @@ def commit_staged(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LO
     _commit_files(lock.warehouse, folder, lock.pending, run, output.reconciled.topics, lock.clock, wait_ms)
 
 
-def store_examined(lock: ArchiveLock) -> None:
-    """Write what the lock's holder, which has archived nothing, has examined of others' commits, if that is to be stored."""
-    if lock.unstored and lock.unstored.last_run:
+def store_examined(lock: ArchiveLock, topics: Mapping[str, Archived]) -> None:
+    """Write what the lock's holder, which has archived nothing, has to store of `topics` and of others' commits."""
+    if unstored := lock.unstored(topics):
         folder = _StagingFolder(storage=lock.warehouse.kernel.storage, root=lock.root)
-        folder.write_examined(lock.unstored.last_run.sequence, lock.unstored)
+        folder.write_examined(unstored.last_run.sequence if unstored.last_run else 0, unstored)
 
 
 def _staging_folder(warehouse: Warehouse, staging: str, cluster_id: str) -> _StagingFolder:

@@ -230,9 +230,9 @@ def archive_new_records(
         write = commit_staged if settings.staging() else commit
         write(lock, RunOutput(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files), wait_ms)
     elif settings.staging():
-        store_examined(lock)
+        store_examined(lock, reconciled.topics)
     else:
-        commit_examined(lock, wait_ms)
+        commit_examined(lock, reconciled.topics, wait_ms)
     return ArchivedRecords(plan=planned, reconciled=reconciled)
 
 
