@@ -53,6 +53,15 @@ def test_no_spec(text: str):
         parse_offset_specs("--from", text, NOW_MS)
 
 
+@pytest.mark.parametrize("form", ["{}", "latest-{}", "t:0=1,t:1={}"])
+def test_the_greatest_offset(form: str):
+    """An offset is an int64, and the end of a log, too, so that 2^63 - 1 is no offset."""
+    assert parse_offset_specs("--from", form.format((1 << 63) - 2), NOW_MS)
+    for offset in ((1 << 63) - 1, 1 << 63, 10**19 - 1):
+        with pytest.raises(ValueError, match=f"^{offset} is not an offset"):
+            parse_offset_specs("--from", form.format(offset), NOW_MS)
+
+
 def test_times_of_specs():
     """All times are returned, so that times in the future can be refused."""
     specs = OffsetSpecs(name="x", default=AtTime(5), by_partition={("t", 0): AtTime(9), ("t", 1): AtOffset(7)})

@@ -142,6 +142,31 @@ def test_a_partition_that_did_not_answer_in_the_first_run(
     assert reconcile(RUN, second, []).topics["led"].unstarted == {}
 
 
+@pytest.mark.parametrize("offset", [101, 10**19])
+def test_a_start_after_the_end_of_a_partition_that_did_not_answer(state: FakeCluster, connect: Connect, offset: int):
+    """The first run could not refuse it. The run that finds it reports it, and starts at the earliest offset."""
+    partition = state.add_topic("led", 2, end=100).partitions[1]
+    partition.leader_id = -1
+    archived = reconcile(RUN, planned(connect, spec("led", offsets={TopicPartition("led", 1): offset})), []).topics
+    partition.leader_id, partition.log_start_offset = 1, 7
+    result = planned(connect, spec("led"), archived)
+    assert ("led", 1, 7, 100) in spans(result)
+    assert [(one.scope, one.name) for one in result.failures] == [(Scope.of_partition("led", 1), "OFFSET_OUT_OF_RANGE")]
+    after = reconcile(RUN, result, []).topics
+    assert (after["led"].unstarted, planned(connect, spec("led"), after).failures) == ({}, [])
+
+
+def test_a_start_that_retention_has_passed(state: FakeCluster, connect: Connect):
+    """Offsets that were deleted since the first run are lost: the range begins at the start that was given."""
+    partition = state.add_topic("led", 2, end=100).partitions[1]
+    partition.leader_id = -1
+    archived = reconcile(RUN, planned(connect, spec("led", offsets={TopicPartition("led", 1): 5})), []).topics
+    partition.leader_id, partition.log_start_offset = 1, 7
+    result = planned(connect, spec("led"), archived)
+    assert ("led", 1, 5, 100) in spans(result)
+    assert result.failures == []
+
+
 def test_a_topic_of_which_no_partition_answered(state: FakeCluster, connect: Connect):
     """Its starts are kept in the same way, also while a later run has no answer; a topic that is re-created has none."""
     (partition,) = state.add_topic("led", 1, end=100).partitions

@@ -16,6 +16,7 @@ SPELLINGS = (
     f"earliest, latest, latest-N (N offsets before the end), an offset, topic:partition=offset,..., or a time ({FORMS})"
 )
 
+_OFFSET_LIMIT = (1 << 63) - 1  # no record has this offset: the end of its log would not be an int64
 _ASSIGNMENT = re.compile(r"([a-zA-Z0-9._-]{1,249}):(\d{1,10})=(\d{1,19})", re.ASCII)
 _OFFSET = re.compile(r"\d{1,19}", re.ASCII)
 _BEFORE_END = re.compile(r"latest ?- ?(\d{1,19})", re.ASCII)
@@ -110,8 +111,15 @@ def _parse(words: str, text: str, now_ms: int) -> OffsetSpec:
     if words == "latest":
         return LATEST
     if match := _BEFORE_END.fullmatch(words):
-        return BeforeEnd(int(match[1]))
-    return AtOffset(int(words)) if _OFFSET.fullmatch(words) else AtTime(parse_time_ms(text, now_ms))
+        return BeforeEnd(_offset(match[1]))
+    return AtOffset(_offset(words)) if _OFFSET.fullmatch(words) else AtTime(parse_time_ms(text, now_ms))
+
+
+def _offset(digits: str) -> int:
+    offset = int(digits)
+    if offset >= _OFFSET_LIMIT:
+        raise ValueError(f"{digits} is not an offset: offsets are less than {_OFFSET_LIMIT}")
+    return offset
 
 
 def _assignments(text: str) -> dict[TopicPartition, OffsetSpec]:
@@ -120,5 +128,5 @@ def _assignments(text: str) -> dict[TopicPartition, OffsetSpec]:
         match = _ASSIGNMENT.fullmatch(part.strip())
         if not match:
             raise ValueError(f"{part.strip()!r} is not topic:partition=offset")
-        specs[TopicPartition(match[1], int(match[2]))] = AtOffset(int(match[3]))
+        specs[TopicPartition(match[1], int(match[2]))] = AtOffset(_offset(match[3]))
     return specs

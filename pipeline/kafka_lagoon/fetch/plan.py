@@ -38,7 +38,13 @@ from kafka_lagoon.fetch.topic_identity import (
 )
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs, check_positions
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.protocol.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION, error_code
+from kafka_lagoon.protocol.error_codes import (
+    INVALID_TOPIC_EXCEPTION,
+    OFFSET_OUT_OF_RANGE,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    error_code,
+)
+from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse, MetadataTopic
 from kafka_lagoon.text import did_you_mean
 from kafka_lagoon.topic_partition import TopicPartition
@@ -277,13 +283,34 @@ def _starts(
 def _later_starts(
     cluster: Cluster, draft: _Draft, logs: Mapping[TopicPartition, LogBounds], deadline: Deadline
 ) -> dict[TopicPartition, int]:
-    """The offsets at which partitions of archived topics start: those of the first run if they were there, else earliest."""
+    """The offsets at which partitions of archived topics start: those of the first run if they were there, else earliest.
+
+    A number of the first run that is after the end of the log was never checked, because the partition did not answer. It is a
+    failure, and the partition starts at the earliest offset.
+    """
     specs = {
         partition: draft.archived[partition.topic].unstarted.get(partition.partition, EARLIEST) for partition in logs
     }
     resolved = resolve(cluster, OffsetSpecs(name="the first run", by_partition=specs), logs, deadline)
+    after_end = {partition for partition, offset in resolved.outside.items() if offset > logs[partition].high_watermark}
     draft.fail(resolved.failures)
-    return dict(resolved.offsets)
+    draft.fail(
+        {partition: _after_end(partition, resolved.outside[partition], logs[partition]) for partition in after_end}
+    )
+    return {
+        partition: logs[partition].log_start_offset if partition in after_end else offset
+        for partition, offset in resolved.offsets.items()
+    }
+
+
+def _after_end(partition: TopicPartition, offset: int, log: LogBounds) -> Failure:
+    return own_failure(
+        LIST_OFFSETS,
+        Scope.of_partition(*partition),
+        error_code(OFFSET_OUT_OF_RANGE).name,
+        f"its first run was to start at {offset}, which is after the end of its log, {log.high_watermark}: it starts at "
+        f"{log.log_start_offset}",
+    )
 
 
 def _unstarted(
