@@ -28,7 +28,7 @@ PipelineError
 +- OtherAttempt           somebody else writes what a restore writes
 +- TargetChanged          what a restore has written is not in its target any more, or something else is
 +- SnapshotIncomplete     policy says that a partial snapshot is a failure
-+- TableError             NeedsSession, SchemaChanged, SnapshotExists, ChecksFailed
++- TableError             NeedsSession, SchemaChanged, SnapshotExists, ChecksFailed, RangesPending
 +- LockHeld               another run writes to the same warehouse (exit 4)
 +- SandboxFailed          JarsUnavailable, NotStarted, ToolFailed: our own Kafka on this machine
 """
@@ -369,6 +369,20 @@ class SnapshotExists(TableError):
 
 class ChecksFailed(TableError):
     """Data that was read back differs from the data that was written."""
+
+
+class RangesPending(TableError):
+    """The records of an ingest are committed, and its ranges and problems are not, or not all: the next run adds them."""
+
+    def __init__(self, ingest_id: str, reason: str) -> None:
+        super().__init__(ingest_id, reason)
+        self.ingest_id, self.reason = ingest_id, reason
+
+    def __str__(self) -> str:
+        return (
+            f"the records of ingest {self.ingest_id} are committed, and the next run adds what is missing of its ranges and "
+            f"problems: {self.reason}"
+        )
 
 
 class LockHeld(PipelineError):

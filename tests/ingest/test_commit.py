@@ -7,10 +7,14 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.delta.kernel import Kernel
+from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import LockHeld, TableError
+from kafka_lagoon.errors import LockHeld, RangesPending, TableError
 from kafka_lagoon.fetch.ranges import Position
+from kafka_lagoon.ingest import commit as ingest_commit
+from kafka_lagoon.ingest import pending_commits
 from kafka_lagoon.ingest.commit import commit
+from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.delta.record_samples import run
 from tests.ingest.writers import STEPS, Died, Writer, contents, dies, folder, ingest, remove
@@ -49,6 +53,37 @@ def test_death_at_every_step_of_a_commit(writer: Writer, warehouse: Warehouse):
         joined = [one for one in ranges if one[0] != one[1]]
         assert [joined[0][0], *(one[1] for one in joined)] == [0, *(one[0] for one in joined[1:]), upto], (what, call)
         assert len(problems) == len(ranges), (what, call)
+
+
+def fails(*_: object) -> None:
+    raise TableError("no space is left")
+
+
+def test_ranges_that_cannot_be_committed(by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch):
+    """The error says that the records are committed; the next run adds the ranges, and no record twice."""
+    with monkeypatch.context() as patch:
+        patch.setattr(pending_commits, "_append", fails)
+        with pytest.raises(RangesPending, match=r"^the records of ingest 0192-0001 are committed, .*no space is left$"):
+            ingest(by_kernel, 1, 5)
+    assert contents(warehouse) == (list(range(5)), [], [])
+    ingest(by_kernel, 2, 9)
+    assert contents(warehouse) == (list(range(9)), [(0, 5), (5, 9)], [0, 5])
+
+
+def test_others_cannot_commit_between_records_and_ranges(
+    by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+):
+    """The lock of commits is held until the ranges are committed: somebody who took it in between could keep it for long."""
+    real = ingest_commit._check
+
+    def check(*arguments: Any) -> None:
+        with pytest.raises(LockHeld), locked(folder(warehouse) / ".lagoon-commit.lock", CLOCK):
+            pass
+        real(*arguments)
+
+    monkeypatch.setattr(ingest_commit, "_check", check)
+    ingest(by_kernel, 1, 5)
+    assert contents(warehouse)[:2] == (list(range(5)), [(0, 5)])
 
 
 def test_data_files_that_are_gone_are_not_committed(by_kernel: Writer, warehouse: Warehouse, tmp_path: Path):

@@ -2,18 +2,22 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import TableError
+from kafka_lagoon.errors import LockHeld, RangesPending, TableError
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.offset_specs import AtTime
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest import staged_commit
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, to_json
 from kafka_lagoon.ingest.staged_commit import _StagingFolder, commit_staged, staged_lock, store_examined
+from kafka_lagoon.tables.record_tables import RECORD_RANGES
+from kafka_lagoon.tables.table import Table
 from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.delta.record_samples import CLUSTER, run
@@ -88,6 +92,35 @@ def test_a_run_without_records_keeps_the_table_as_it_is(warehouse: Warehouse, tm
         assert (lock.unstored({}), lock.notes) == (None, [])
     ingest(writer, 2, 9)
     assert contents(warehouse)[0] == [5, 6, 7, 8]
+
+
+def test_a_lock_that_is_held_for_long(warehouse: Warehouse, tmp_path: Path):
+    """A run that waits in vain for the lock of commits has staged no next offsets: another one reads the same offsets."""
+    writer = spark_writer(warehouse, tmp_path)
+    commits = Path(warehouse.locations["records"].removeprefix("file:")).parent / ".lagoon-commit.lock"
+    with writer.lock() as lock, locked(commits, CLOCK), pytest.raises(LockHeld):
+        commit_staged(lock, run(lock, 1, 0, 5), wait_ms=0)
+    with writer.lock() as lock:
+        assert (lock.topics, lock.fence.version) == ({}, 1)
+
+
+@pytest.mark.proof
+def test_ranges_that_spark_cannot_write(warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The error says that the records are committed, and the next run adds the ranges."""
+    writer, real = spark_writer(warehouse, tmp_path), staged_commit._append
+
+    def append(written: Warehouse, table: Table, *arguments: Any) -> None:
+        if table == RECORD_RANGES:
+            raise TableError("no space is left")
+        real(written, table, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(staged_commit, "_append", append)
+        with pytest.raises(RangesPending, match=r"^the records of ingest 0192-0001 are committed"):
+            ingest(writer, 1, 5)
+    assert contents(warehouse) == (list(range(5)), [], [])
+    ingest(writer, 2, 9)
+    assert contents(warehouse) == (list(range(9)), [(0, 5), (5, 9)], [0, 5])
 
 
 def test_starts_before_the_first_run(warehouse: Warehouse, tmp_path: Path):

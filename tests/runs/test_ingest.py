@@ -13,6 +13,8 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.fetch.plan import Plan
+from kafka_lagoon.ingest import pending_commits
+from kafka_lagoon.ingest.next_offsets import app_id
 from kafka_lagoon.ingest.pending_files import Report
 from kafka_lagoon.job_settings import IngestSettings
 from kafka_lagoon.runs.context import RunContext
@@ -136,6 +138,39 @@ def test_a_topic_that_does_not_answer_in_the_first_run(tmp_path: Path) -> None:
     ]
     (row,) = results[-1].archived.reconciled.ranges
     assert (row.from_offset, row.to_offset, row.sequence) == (4, 7, 1)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_ranges_that_are_left_to_the_next_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run counts its records, is incomplete and says why; nothing of it is left for a third run."""
+    results: list[IngestResult] = []
+    state = FakeCluster()
+    (partition,) = state.add_topic("t", 1, end=0).partitions
+    partition.append(batch(0, [b"v"] * 4))
+
+    def fails(*_: object) -> None:
+        raise TableError("no space is left")
+
+    with fake_cluster(state):
+        servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+        argv = ["--warehouse", str(tmp_path / "lake"), "--set", f"kafka.bootstrap_servers={servers}", "--topics", "t"]
+        arguments = ingest_arguments(options_of("ingest", argv), {}, CLOCK)
+        with RunContext("ingest", arguments.settings, CLOCK, RECORD_TABLES, needs_session=False) as context:
+
+            def run() -> str | None:
+                return ingest(context, "default", arguments.spec, None, RequestStats(), Heard(), results.append)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(pending_commits, "_append", fails)
+                note = run()
+            assert note
+            assert note.endswith("the next run adds what is missing of its ranges and problems: no space is left")
+            assert run() is None
+            ranges = context.warehouse.state("record_ranges")
+            assert context.warehouse.kernel.last_transaction(ranges, app_id("fake")) == 1
+    counts = [(one.archived.counts()["records"], one.archived.failures, one.is_complete) for one in results]
+    assert counts == [(4, 1, False), (0, 0, True)]
 
 
 @pytest.mark.spark

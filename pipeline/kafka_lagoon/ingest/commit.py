@@ -20,7 +20,7 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.archive_lock import ArchiveLock
 from kafka_lagoon.ingest.examined_commits import refuse_after, refuse_before
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, domain, from_json, to_json
-from kafka_lagoon.ingest.pending_commits import commit_pending
+from kafka_lagoon.ingest.pending_commits import add_pending, after_records
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 
 _CHECKED_AT_ONCE = 16  # files of a run whose sizes are looked up at a time; on object stores each is a request
@@ -42,7 +42,7 @@ def commit(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LOCK_WAIT
     Others that commit are waited for `wait_ms` milliseconds.
 
     LockHeld if another run has committed since the lock was taken; then, and after a TableError, readers see nothing of
-    this one, unless the error says that it is committed.
+    this one, unless the error says that it is committed. RangesPending if its records are committed and its ranges are not.
     """
     warehouse, sequence = lock.warehouse, lock.fence.version
     ranges = lock.pending.write(sequence, output.ingest_id, RECORD_RANGES, output.reconciled.ranges)
@@ -82,10 +82,11 @@ def commit(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LOCK_WAIT
                 _remove(lock, output)
                 raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime") from error
             version = newest.version
-    _check(warehouse, lock.cluster_id, stored, sequence)
-    if sequence > 1:
-        refuse_after(warehouse, lock.cluster_id, RECORDS, state.version, version)
-    commit_pending(warehouse, lock.cluster_id, next_offsets, lock.clock, wait_ms)
+        with after_records(output.ingest_id):
+            _check(warehouse, lock.cluster_id, stored, sequence)
+            if sequence > 1:
+                refuse_after(warehouse, lock.cluster_id, RECORDS, state.version, version)
+            add_pending(warehouse, lock.cluster_id, next_offsets.topics, last_run)
 
 
 def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: int = COMMIT_LOCK_WAIT_MS) -> None:

@@ -16,7 +16,7 @@ from kafka_lagoon.delta.foreign_commits import (
     contradiction,
 )
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import TableError
+from kafka_lagoon.errors import ChecksFailed, TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.next_offsets import NextOffsets, app_id
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
@@ -188,9 +188,9 @@ def refuse_before(
 
 
 def refuse_after(warehouse: Warehouse, cluster_id: str, table: Table, before: int, version: int) -> None:
-    """Raise TableError if a contradicting commit stands between the version that a commit was to follow and the commit."""
+    """Raise ChecksFailed if a contradicting commit stands between the version that a commit was to follow and the commit."""
     if conflict := conflict_in(commits_of(warehouse, table, before, version), cluster_id):
-        raise TableError(
+        raise ChecksFailed(
             _meanwhile(table, conflict, f"version {version} is committed after it, and the next ingest asks")
         )
 

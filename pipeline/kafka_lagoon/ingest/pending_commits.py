@@ -6,7 +6,8 @@ which is checked before it is committed. If the pending file was removed, ranges
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from typing import Any
 
@@ -16,7 +17,7 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import plain_table, table_of
 from kafka_lagoon.delta.kernel import Fence, Fenced
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
-from kafka_lagoon.errors import TableError
+from kafka_lagoon.errors import ChecksFailed, NeedsSession, RangesPending, TableError
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.ingest.examined_commits import KEEP, refuse_after
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, app_id, domain, from_json
@@ -67,20 +68,35 @@ def refuse_replaced_tables(
         )
 
 
-def commit_pending(
-    warehouse: Warehouse, cluster_id: str, offsets: NextOffsets, clock: Clock, wait_ms: int = COMMIT_LOCK_WAIT_MS
-) -> None:
+def commit_pending(warehouse: Warehouse, cluster_id: str, offsets: NextOffsets, clock: Clock) -> None:
     """Commit the pending rows of the last run to record_ranges, then to record_problems.
 
     TableError if a table was rolled back just before: the next run asks how to go on.
     """
-    last_run = offsets.last_run
-    if last_run is None:
-        return
-    with warehouse.exclusively("commit", clock, wait_ms):
-        for table, file in ((RECORD_RANGES, last_run.ranges), (RECORD_PROBLEMS, last_run.problems)):
-            if file and not is_added(warehouse, table, cluster_id, last_run.sequence):
-                _add(warehouse, table, cluster_id, offsets.topics, last_run, file)
+    if offsets.last_run:
+        with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
+            add_pending(warehouse, cluster_id, offsets.topics, offsets.last_run)
+
+
+def add_pending(warehouse: Warehouse, cluster_id: str, topics: Mapping[str, Archived], last_run: LastRun) -> None:
+    """Do the same where the caller holds the lock of commits."""
+    for table, file in ((RECORD_RANGES, last_run.ranges), (RECORD_PROBLEMS, last_run.problems)):
+        if file and not is_added(warehouse, table, cluster_id, last_run.sequence):
+            _add(warehouse, table, cluster_id, topics, last_run, file)
+
+
+@contextmanager
+def after_records(ingest_id: str) -> Iterator[None]:
+    """Raise RangesPending for what fails after the commit of a run's records.
+
+    A commit that is not as it should be is reported as it is, and NeedsSession lets the run go on with a session.
+    """
+    try:
+        yield
+    except (ChecksFailed, NeedsSession):
+        raise
+    except TableError as error:
+        raise RangesPending(ingest_id, str(error)) from error
 
 
 def commit_pending_of_all(warehouse: Warehouse, clock: Clock) -> None:

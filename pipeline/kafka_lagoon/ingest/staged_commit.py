@@ -41,7 +41,13 @@ from kafka_lagoon.ingest.next_offsets import (
     to_json,
     with_examined,
 )
-from kafka_lagoon.ingest.pending_commits import is_added, last_problems_run, rebuild_rows, refuse_replaced_tables
+from kafka_lagoon.ingest.pending_commits import (
+    after_records,
+    is_added,
+    last_problems_run,
+    rebuild_rows,
+    refuse_replaced_tables,
+)
 from kafka_lagoon.ingest.pending_files import PendingFiles, Report
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORD_TABLES, RECORDS
 from kafka_lagoon.tables.table import Table
@@ -149,7 +155,10 @@ def staged_lock(
             pending.write_report(Report(stored.last_run.ingest_id, _READ_AGAIN, is_loss=False))
             number, stored = number - 1, folder.discard(number)
         if stored.last_run:
-            _commit_files(warehouse, folder, pending, stored.last_run, stored.topics, clock)
+            if not folder.is_committed(stored.last_run.sequence):
+                with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
+                    _commit_files(warehouse, folder, pending, stored.last_run, stored.topics)
+            folder.clear(stored.last_run)
             if stored.last_run.problems:
                 problems_run = max(problems_run, stored.last_run.sequence)
         yield ArchiveLock(
@@ -174,7 +183,8 @@ def commit_staged(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LO
 
     Others that commit are waited for `wait_ms` milliseconds.
 
-    LockHeld if another run has written its own since the lock was taken; then readers see nothing of this one.
+    LockHeld if another run has written its own since the lock was taken; then readers see nothing of this one. RangesPending if
+    its records are committed and its ranges are not. After another error the next run commits what was staged.
     """
     folder = _StagingFolder(storage=lock.warehouse.kernel.storage, root=lock.root)
     run = LastRun(
@@ -187,18 +197,22 @@ def commit_staged(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LO
         records=tuple(_staged(folder, file) for file in output.files),
     )
     lock.pending.write_losses(run.sequence, output.ingest_id, output.reconciled.ranges)
-    if run.sequence > 1:
-        refuse_before(lock.warehouse, lock.cluster_id, lock.versions, {})
     next_offsets = to_json(
         NextOffsets(
             topics=output.reconciled.topics, last_run=run, examined=lock.versions, problems_run=lock.problems_run
         )
     )
-    if folder.newest() >= run.sequence:
-        raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime")
-    # Whole, because it counts as soon as it is there.
-    folder.storage.write_whole(folder.url(run.sequence, _NEXT_OFFSETS), next_offsets)
-    _commit_files(lock.warehouse, folder, lock.pending, run, output.reconciled.topics, lock.clock, wait_ms)
+    # Before the next offsets are written: a run that waits in vain for the lock has done nothing.
+    with lock.warehouse.exclusively("commit", lock.clock, wait_ms):
+        if run.sequence > 1:
+            refuse_before(lock.warehouse, lock.cluster_id, lock.versions, {})
+        if folder.newest() >= run.sequence:
+            raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime")
+        # Whole, because it counts as soon as it is there.
+        folder.storage.write_whole(folder.url(run.sequence, _NEXT_OFFSETS), next_offsets)
+        _commit_files(lock.warehouse, folder, lock.pending, run, output.reconciled.topics)
+    with after_records(run.ingest_id):
+        folder.clear(run)
 
 
 def store_examined(lock: ArchiveLock, topics: Mapping[str, Archived]) -> None:
@@ -244,20 +258,15 @@ def _commit_files(
     pending: PendingFiles,
     run: LastRun,
     topics: Mapping[str, Archived],
-    clock: Clock,
-    wait_ms: int = COMMIT_LOCK_WAIT_MS,
 ) -> None:
-    """Append a run's staged files to the tables, records first, and clear the staging folder."""
-    if not folder.is_committed(run.sequence):
-        with warehouse.exclusively("commit", clock, wait_ms):
-            records = [(f"{folder.root}/{file.name}", file) for file in run.records]
-            _add(warehouse, pending.cluster_id, RECORDS, run, records)
-            for table, file in ((RECORD_RANGES, run.ranges), (RECORD_PROBLEMS, run.problems)):
-                if file and not is_added(warehouse, table, pending.cluster_id, run.sequence):
-                    files = _staged_or_rebuilt(warehouse, folder, pending, table, run, topics, file)
-                    _add(warehouse, pending.cluster_id, table, run, files)
+    """Append a run's staged files to the tables, records first, where the caller holds the lock of commits."""
+    _add(warehouse, pending.cluster_id, RECORDS, run, [(f"{folder.root}/{file.name}", file) for file in run.records])
+    with after_records(run.ingest_id):
+        for table, file in ((RECORD_RANGES, run.ranges), (RECORD_PROBLEMS, run.problems)):
+            if file and not is_added(warehouse, table, pending.cluster_id, run.sequence):
+                files = _staged_or_rebuilt(warehouse, folder, pending, table, run, topics, file)
+                _add(warehouse, pending.cluster_id, table, run, files)
         folder.storage.write(folder.url(run.sequence, _COMMITTED), b"")
-    folder.clear(run)
 
 
 def _staged_or_rebuilt(

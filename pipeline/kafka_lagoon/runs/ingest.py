@@ -16,6 +16,7 @@ from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.executors import parallelism, refuse_alone
 from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, LONGEST_COMMIT_WAIT_MS, Warehouse
+from kafka_lagoon.errors import RangesPending
 from kafka_lagoon.fetch.accounting import Reconciled, RunIdentity, is_loss, reconcile
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.last_epochs import with_last_epochs
@@ -61,10 +62,11 @@ class RunDeadline:
 
 @frozen
 class ArchivedRecords:
-    """The planned and the archived records of a run."""
+    """The planned and the archived records of a run; `pending` if their ranges are left to the next run to commit."""
 
     plan: Plan
     reconciled: Reconciled
+    pending: RangesPending | None = None
 
     @property
     def ingest_id(self) -> str | None:
@@ -73,9 +75,10 @@ class ArchivedRecords:
 
     @property
     def failures(self) -> int:
-        """Failed requests, and ranges that were not read to their end for a reason other than a loss."""
+        """Failed requests, ranges not read to their end for a reason other than a loss, and a failed commit of ranges."""
         problems = (row.problem for row in self.reconciled.ranges)
-        return len(self.plan.failures) + sum(1 for name in problems if name is not None and name not in LOSSES)
+        unfinished = sum(1 for name in problems if name is not None and name not in LOSSES)
+        return len(self.plan.failures) + unfinished + (self.pending is not None)
 
     def counts(self) -> Counter[str]:
         """The number of partitions with new records, and sums over the ranges."""
@@ -103,7 +106,7 @@ class IngestResult:
 
     @property
     def is_complete(self) -> bool:
-        """True if every request was answered and everything planned was read."""
+        """True if every request was answered, and everything planned was read and committed."""
         return not (self.archived.failures or self.archived.reconciled.unread)
 
 
@@ -119,7 +122,8 @@ def ingest(
     """Archive what is wanted and new of the cluster called `name`, and give the result to `report`.
 
     Losses are kept in the warehouse until `report` has returned, so that the next run reports them if this one dies. Returns
-    a note about what others did to the tables and about topics that may be hidden from us, if there is one.
+    a note about what others did to the tables, about ranges that are left to the next run to commit, and about topics that may
+    be hidden from us, if there is one.
     ConfigError for topics and offsets that do not exist, LockHeld if another run holds the lock, TableError if something
     cannot be written: then nothing is.
     """
@@ -148,7 +152,8 @@ def ingest(
                 )
                 report(result)
                 lock.remove_reports(archived.ingest_id)
-                notes = [*lock.notes, _hidden_topics(cluster, wanted, Deadline.after(clock, _NOTE_MS))]
+                pending = str(archived.pending) if archived.pending else None
+                notes = [*lock.notes, pending, _hidden_topics(cluster, wanted, Deadline.after(clock, _NOTE_MS))]
             return "; ".join(filter(None, notes)) or None
 
         return context.with_or_without_session(archive)
@@ -228,7 +233,10 @@ def archive_new_records(
     wait_ms = deadline.within(LONGEST_COMMIT_WAIT_MS, COMMIT_LOCK_WAIT_MS).budget_ms
     if reconciled.ranges:
         write = commit_staged if settings.staging() else commit
-        write(lock, RunOutput(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files), wait_ms)
+        try:
+            write(lock, RunOutput(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files), wait_ms)
+        except RangesPending as error:
+            return ArchivedRecords(plan=planned, reconciled=reconciled, pending=error)
     elif settings.staging():
         store_examined(lock, reconciled.topics)
     else:
