@@ -138,6 +138,28 @@ def test_starts_before_the_first_run(warehouse: Warehouse, tmp_path: Path):
     assert stored.name.startswith("000000000000.")
 
 
+def test_next_offsets_that_the_other_writer_keeps(by_kernel: Writer, warehouse: Warehouse, tmp_path: Path):
+    """The message names the settings, and does not advise to remove tables; it is the same for both writers and two folders."""
+    ingest(by_kernel, 1, 5)
+    with pytest.raises(
+        TableError, match=r"^table records has records .* another records\.writer or in another records\.staging"
+    ):
+        ingest(spark_writer(warehouse, tmp_path), 2, 9)
+    ingest(by_kernel, 3, 9)
+    assert contents(warehouse)[:2] == (list(range(9)), [(0, 5), (5, 9)])
+
+
+@pytest.mark.proof
+def test_next_offsets_that_are_staged_elsewhere(by_kernel: Writer, warehouse: Warehouse, tmp_path: Path):
+    """An archive of Spark's writer is refused to Delta Kernel, and to Spark with another folder."""
+    ingest(spark_writer(warehouse, tmp_path), 1, 5)
+    for writer in (by_kernel, spark_writer(warehouse, tmp_path / "other")):
+        with pytest.raises(
+            TableError, match=r"^table records has records .* another records\.writer or in another records\.staging"
+        ):
+            ingest(writer, 2, 9)
+
+
 def test_what_an_earlier_release_has_examined(warehouse: Warehouse, tmp_path: Path):
     """Its file has the versions and no next offsets, which are those of the run."""
     folder = _StagingFolder(storage=warehouse.kernel.storage, root=f"file:{tmp_path}/staging")

@@ -43,10 +43,16 @@ def refuse_replaced_tables(
 ) -> None:
     """TableError if a table of the archive was removed and re-created while the others have a history.
 
+    It is the same if the next offsets are kept elsewhere: in the log of `records`, or in a staging folder.
     Each run adds its ranges, and only those of the last one may be pending; `problems_run` is the last run whose problems the
     table has, and only the last run may have added more. KEEP goes on without the earlier ones.
     """
     last_run = stored.last_run
+    if last_run is None and is_added(warehouse, RECORDS, cluster_id, 1):
+        raise TableError(
+            "table records has records of this cluster, and its next offsets are not where this run looks for them: earlier "
+            "runs kept them with another records.writer or in another records.staging. Give their settings again"
+        )
     for table, is_old in (
         (RECORD_RANGES, last_run is None and is_added(warehouse, RECORD_RANGES, cluster_id, 1)),
         (RECORD_PROBLEMS, last_run is None and problems_run > 0),
