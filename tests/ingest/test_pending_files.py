@@ -85,6 +85,15 @@ def test_a_report_that_was_never_complete_is_removed() -> None:
     assert folder.files == {}
 
 
+def test_files_of_others_stay() -> None:
+    """File systems and desktops leave files in any folder."""
+    names = (".nfs000000000004", ".DS_Store", "._000000000001-run-1-0f-report.json", "desktop.ini")
+    files = {f"root/_lagoon/c%2F1/{name}": b"" for name in names}
+    folder = Folder(dict(files))
+    assert pending(folder).reports(last_run(1, "run-1")) == pending(folder).reports(None) == {}
+    assert folder.files == files
+
+
 def test_nothing_lost_is_nothing_kept() -> None:
     """A run without losses has no report."""
     folder = Folder()

@@ -138,6 +138,14 @@ def test_starts_before_the_first_run(warehouse: Warehouse, tmp_path: Path):
     assert stored.name.startswith("000000000000.")
 
 
+def test_files_of_others_in_the_staging_folder(warehouse: Warehouse, tmp_path: Path):
+    """They are no next offsets of a run."""
+    folder = _StagingFolder(storage=warehouse.kernel.storage, root=f"file:{tmp_path}/staging")
+    folder.storage.write(folder.url(3, staged_commit._NEXT_OFFSETS), b"")
+    folder.storage.write(f"{folder.root}/._000000000004{staged_commit._NEXT_OFFSETS}", b"")
+    assert folder.newest() == 3
+
+
 def test_next_offsets_that_the_other_writer_keeps(by_kernel: Writer, warehouse: Warehouse, tmp_path: Path):
     """The message names the settings, and does not advise to remove tables; it is the same for both writers and two folders."""
     ingest(by_kernel, 1, 5)

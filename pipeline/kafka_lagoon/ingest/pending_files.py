@@ -6,6 +6,7 @@ folders (`DeltaTableUtils.isHiddenDirectory`), while a file beside a table's dat
 """
 
 import json
+import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -25,6 +26,7 @@ from kafka_lagoon.tables.table import Table
 
 FOLDER = "_lagoon"
 _REPORT = "report.json"
+_OURS = re.compile(r"\.?(\d{12})-")  # a dot: it was never complete
 _ALWAYS = 0  # sequence of a report that does not depend on a commit
 
 
@@ -71,13 +73,17 @@ class PendingFiles:
     def reports(self, last_run: LastRun | None) -> dict[str, Report]:
         """Reports of committed runs, by URL. Files with rows are removed: the last run's rows are in the tables by now.
 
+        Files that no run has written stay.
         Those of earlier runs can never be committed any more. A run that dies between the commit of its rows and the removal of
         their file leaves one.
         """
         reports = {}
         for name in self.storage.names(f"{self.root}/{self.folder}"):
+            ours = _OURS.match(name)
+            if not ours:  # such as .nfs000000000004, or .DS_Store
+                continue
             url = f"{self.root}/{self.folder}/{name}"
-            sequence = int(name.lstrip(".").partition("-")[0])  # a dot: it was never complete
+            sequence = int(ours[1])
             of_last_run = last_run is not None and name.startswith(_prefix_of(last_run))
             is_over = of_last_run or (last_run is not None and sequence < last_run.sequence)
             if name.endswith(_REPORT) and (sequence == _ALWAYS or is_over):

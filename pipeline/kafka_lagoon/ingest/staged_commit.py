@@ -54,6 +54,7 @@ from kafka_lagoon.tables.table import Table
 
 _NEXT_OFFSETS, _COMMITTED = ".ledger.json", ".paid"  # words: ok, the names of files that 0.1.0 has written
 _EXAMINED = ".examined.json"
+_NUMBERED = re.compile(rf"(\d{{12}}){re.escape(_NEXT_OFFSETS)}")
 _FOLDERS = {RECORD_RANGES.name: "ranges", RECORD_PROBLEMS.name: "problems"}
 _STAGED = re.compile(rf"\d{{12}}\.|{RECORDS.partition_by}=|({'|'.join(_FOLDERS.values())})$")
 _READ_AGAIN = "had staged data files that were removed before Spark wrote them: their offsets are read again"
@@ -69,8 +70,8 @@ class _StagingFolder:
     def newest(self) -> int:
         """Number of the last run that wrote its next offsets, 0 if there is none."""
         names = self.storage.names(self.root)
-        numbers = (int(name.removesuffix(_NEXT_OFFSETS)) for name in names if name.endswith(_NEXT_OFFSETS))
-        return max(numbers, default=0)
+        ours = (_NUMBERED.fullmatch(name) for name in names)
+        return max((int(name[1]) for name in ours if name), default=0)
 
     def next_offsets(self, number: int) -> NextOffsets:
         """The next offsets that a run wrote, or a later one without new records; of number 0 those before the first run."""
