@@ -252,6 +252,48 @@ def test_offsets_outside_of_the_log_are_refused(state: FakeCluster, connect: Con
     )
 
 
+def test_a_start_that_a_new_topic_lacks_costs_itself_only(state: FakeCluster, connect: Connect):
+    """Beside archived topics a new topic that is too short is left for a later run, and no start of it is kept."""
+    state.topics["t"].partitions[0].high_watermark = 100
+    state.add_topic("short", 2, end=2)
+    state.topics["short"].partitions[1].leader_id = -1
+    result = planned(connect, spec("t", "short", start=AtOffset(5)), archived_to(state, 80))
+    assert spans(result) == [("t", 0, 80, 100)]
+    assert [(one.scope, one.name, one.message) for one in result.failures if one.name == "OFFSET_OUT_OF_RANGE"] == [
+        (
+            Scope.of_partition("short", 0),
+            "OFFSET_OUT_OF_RANGE",
+            "start: short:0=5 is outside of its log, which has 0 to 2",
+        )
+    ]
+    after = reconcile(RUN, result, []).topics
+    assert after.keys() == {"t"}
+    for partition in state.topics["short"].partitions:
+        partition.high_watermark, partition.leader_id = 9, 1
+    later = planned(connect, spec("t", "short", start=AtOffset(5)), after)
+    assert spans(later) == [("short", 0, 5, 9), ("short", 1, 5, 9), ("t", 0, 80, 100)]
+
+
+def test_a_partition_that_a_re_created_topic_lacks(state: FakeCluster, connect: Connect):
+    """The start is of the topic that was archived: its partitions are not looked for in the topic that has its name now."""
+    archived = archived_to(state, 80, 80)
+    state.topics["t"].topic_id = (99).to_bytes(16, "big")
+    state.topics["t"].partitions[0].high_watermark = 100
+    result = planned(connect, spec("t", offsets={TopicPartition("t", 1): 3}), archived)
+    assert (spans(result), result.failures) == ([("t", 0, 0, 100)], [])
+
+
+def test_a_partition_that_a_new_topic_lacks_costs_the_topic_only(state: FakeCluster, connect: Connect):
+    """It is a failure as a broker would name it."""
+    state.topics["t"].partitions[0].high_watermark = 100
+    state.add_topic("new", 1, end=10)
+    result = planned(connect, spec("t", "new", offsets={TopicPartition("new", 7): 0}), archived_to(state, 80))
+    assert spans(result) == [("t", 0, 80, 100)]
+    assert [(one.scope, one.name) for one in result.failures] == [
+        (Scope.of_partition("new", 7), "UNKNOWN_TOPIC_OR_PARTITION")
+    ]
+
+
 def test_an_offset_in_an_open_transaction_is_waited_for(state: FakeCluster, connect: Connect):
     """The offset is after the end for read_committed, and still in the log: later runs start there."""
     log = state.topics["t"].partitions[0]

@@ -348,30 +348,45 @@ def _specified_starts(
     logs: Mapping[TopicPartition, LogBounds],
     deadline: Deadline,
 ) -> Mapping[TopicPartition, int]:
-    """The offsets of the spec for partitions that were never archived. ConfigError for offsets that no log has."""
+    """The offsets of the spec for partitions of topics that were never archived.
+
+    ConfigError for offsets that no log has, if none of the topics is archived. Beside archived topics they cost their own topic
+    only: a schedule keeps its start in the settings, and finds other topics in each run.
+    """
     resolved = resolve(cluster, spec.start, logs, deadline)
-    problems = [
-        f"{spec.start.name}: {partition.topic}:{partition.partition}={offset} is outside of its log, which has "
-        f"{logs[partition].log_start_offset} to {logs[partition].high_watermark}"
+    refused: dict[TopicPartition, Failure] = {
+        partition: _refused_start(
+            spec,
+            partition,
+            OFFSET_OUT_OF_RANGE,
+            f"{partition.topic}:{partition.partition}={offset} is outside of its log, which has "
+            f"{logs[partition].log_start_offset} to {logs[partition].high_watermark}",
+        )
         for partition, offset in resolved.outside.items()
         # An offset in an open transaction is after the end for readers of committed records; later runs reach it.
         if not logs[partition].log_start_offset <= offset <= logs[partition].high_watermark
-    ]
-    problems += [
-        f"{spec.start.name}: there is no partition {topic}:{number}"
-        for topic, number in _unknown_partitions(spec, draft)
-    ]
-    if problems:
-        raise ConfigError(problems)
-    draft.fail(resolved.failures)
-    return resolved.offsets
+    }
+    for partition in _unknown_partitions(spec, draft):
+        what = f"there is no partition {partition.topic}:{partition.partition}"
+        refused[partition] = _refused_start(spec, partition, UNKNOWN_TOPIC_OR_PARTITION, what)
+    if refused and not draft.archived.keys() & draft.ids.keys():
+        raise ConfigError([failure.message or failure.name for failure in refused.values()])
+    draft.fail({**refused, **resolved.failures})
+    topics = {partition.topic for partition in refused}
+    draft.partitions = [partition for partition in draft.partitions if partition.topic not in topics]
+    return {partition: offset for partition, offset in resolved.offsets.items() if partition.topic not in topics}
 
 
-def _unknown_partitions(spec: ReadSpec, draft: _Draft) -> list[tuple[str, int]]:
-    """Partitions that the start names and that do not exist, in topics that exist. It may name topics of the future."""
+def _refused_start(spec: ReadSpec, partition: TopicPartition, code: int, what: str) -> Failure:
+    scope = Scope.of_partition(*partition)
+    return own_failure(LIST_OFFSETS, scope, error_code(code).name, f"{spec.start.name}: {what}")
+
+
+def _unknown_partitions(spec: ReadSpec, draft: _Draft) -> list[TopicPartition]:
+    """Partitions that the start names and that do not exist, in new topics that exist. It may name topics of the future."""
     existing: set[tuple[str, int]] = set(draft.partitions)
-    topics = {partition.topic for partition in draft.partitions}
-    return [named for named in spec.start.by_partition if named[0] in topics and named not in existing]
+    new = {partition.topic for partition in draft.partitions if partition.topic not in draft.archived}
+    return [TopicPartition(*named) for named in spec.start.by_partition if named[0] in new and named not in existing]
 
 
 def _ranges(
