@@ -550,6 +550,20 @@ def test_from_and_until_a_time(state: FakeCluster, connect: Connect):
     assert spans(planned(connect, spec("t", until_ms=1000), archived_to(state, 30))) == []
 
 
+@pytest.mark.parametrize(("start", "offset"), [(LATEST, 100), (BeforeEnd(5), 95), (BeforeEnd(80), 20)])
+def test_a_start_before_the_end_and_an_end_in_the_past(
+    state: FakeCluster, connect: Connect, start: OffsetSpec, offset: int
+):
+    """The end that a start counts from is that of the log, not of the run: a run that ends before its start keeps it."""
+    log = state.topics["t"].partitions[0]
+    log.high_watermark, log.times = 100, ((1_000, 30), (2_000, 50))
+    result = planned(connect, spec("t", start=start, until_ms=1_500))
+    if offset < 50:
+        assert (spans(result), events(result)) == ([("t", 0, offset, 50)], [])
+    else:
+        assert (spans(result), events(result)) == ([], [("t", 0, offset, offset, None)])
+
+
 def test_bytes_come_from_the_brokers_or_are_guessed(state: FakeCluster, connect: Connect):
     """The size is the range's share of the leader's log; without a response it is estimated by offsets."""
     log = state.topics["t"].partitions[0]

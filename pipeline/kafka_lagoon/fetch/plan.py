@@ -4,7 +4,7 @@ Everything to read is planned or is a failure with its reason. A topic that was 
 ranges with an event before another sequence begins.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.client.agreement import agreed_metadata
@@ -103,8 +103,9 @@ def plan(cluster: Cluster, spec: ReadSpec, archived: Mapping[str, Archived], dea
     """
     planned_at_ms = cluster.clock.now_ms()
     draft = _select(cluster, spec, archived, deadline)
-    logs = _logs(cluster, spec, draft, deadline)
-    starts = _starts(cluster, spec, draft, logs, deadline)
+    whole = _logs(cluster, spec, draft, deadline)
+    logs = _until(cluster, spec, draft, whole, deadline)
+    starts = _starts(cluster, spec, draft, logs.keys(), whole, deadline)
     ranges = limited(list(_ranges(cluster, draft, starts, logs, deadline)), spec.max_offsets)
     return Plan(
         archived=draft.archived,
@@ -240,13 +241,20 @@ def _pause(partition: TopicPartition, topic_id: str | None, position: Position, 
 
 
 def _logs(cluster: Cluster, spec: ReadSpec, draft: _Draft, deadline: Deadline) -> Mapping[TopicPartition, LogBounds]:
-    """The bounds of each log for this run; partitions whose leader did not answer become failures."""
+    """The bounds of each log; partitions whose leader did not answer become failures."""
     logs, failures = ask_log_bounds(cluster, draft.partitions, spec.isolation_level, deadline)
+    draft.fail(failures)
+    return logs
+
+
+def _until(
+    cluster: Cluster, spec: ReadSpec, draft: _Draft, logs: Mapping[TopicPartition, LogBounds], deadline: Deadline
+) -> Mapping[TopicPartition, LogBounds]:
+    """The bounds of each log for this run, which may end before the log."""
     if spec.reads_to_the_end:
-        draft.fail(failures)
         return logs
     ends = resolve(cluster, spec.end, logs, deadline)
-    draft.fail({**failures, **ends.failures})
+    draft.fail(ends.failures)
     return {
         partition: logs[partition] if end >= logs[partition].end else replace(logs[partition], end=end)
         for partition, end in ends.offsets.items()
@@ -257,11 +265,12 @@ def _starts(
     cluster: Cluster,
     spec: ReadSpec,
     draft: _Draft,
+    partitions: Iterable[TopicPartition],
     logs: Mapping[TopicPartition, LogBounds],
     deadline: Deadline,
 ) -> dict[TopicPartition, Position]:
-    """The offset at which each partition continues, or starts."""
-    positions = {partition: draft.position(partition) for partition in logs}
+    """The offset at which each partition continues, or starts; a start before the end counts from that of the whole log."""
+    positions = {partition: draft.position(partition) for partition in partitions}
     new = {partition: logs[partition] for partition, position in positions.items() if position is None}
     starts = _later_starts(
         cluster,
