@@ -1,6 +1,7 @@
 """Local files are read and written without a JVM; tests of other file systems are those of their writers."""
 
 import errno
+import resource
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,23 @@ def test_a_place_that_takes_no_file(tmp_path: Path) -> None:
         LOCAL.write(f"file:{tmp_path}/file/other", b"")
     with pytest.raises(TableError, match=r"/file/table/_delta_log cannot be created: Not a directory$"):
         LOCAL.make_local_folder(f"file:{tmp_path}/file/table/_delta_log")
+
+
+def test_a_file_that_does_not_fit(tmp_path: Path) -> None:
+    """The part of it that was written is removed; a file of this name that was there before stays."""
+    url, path = f"file:{tmp_path}/file", tmp_path / "file"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3, limits[1]))
+    try:
+        with pytest.raises(TableError, match=r"/file cannot be written: File too large$"):
+            LOCAL.write(url, b"content")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not path.exists()
+    LOCAL.write(url, b"content")
+    with pytest.raises(TableError, match="File exists"):
+        LOCAL.write(url, b"other")
+    assert path.read_bytes() == b"content"
 
 
 def test_folders_are_made_where_there_are_folders(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Each record is archived once, with its counts and next offsets, for a death of the run at any step."""
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest import commit as ingest_commit
 from kafka_lagoon.ingest import pending_commits
 from kafka_lagoon.ingest.commit import commit
+from kafka_lagoon.ingest.pending_files import PendingFiles
 from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.delta.record_samples import run
@@ -53,6 +56,21 @@ def test_death_at_every_step_of_a_commit(writer: Writer, warehouse: Warehouse):
         joined = [one for one in ranges if one[0] != one[1]]
         assert [joined[0][0], *(one[1] for one in joined)] == [0, *(one[0] for one in joined[1:]), upto], (what, call)
         assert len(problems) == len(ranges), (what, call)
+
+
+@contextmanager
+def fails_at(where: type, what: str, call: int, error: Exception) -> Iterator[None]:
+    """Raise an error in place of the n-th call of a method."""
+    real, calls = getattr(where, what), count(1)
+
+    def called(*arguments: Any, **options: Any) -> Any:
+        if next(calls) == call:
+            raise error
+        return real(*arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(where, what, called)
+        yield
 
 
 def fails(*_: object) -> None:
@@ -120,6 +138,43 @@ def test_what_an_overtaken_run_wrote_is_removed(
             by_kernel.commit(slow, made)
     assert contents(warehouse)[:2] == (list(range(5)), [(0, 5)])
     assert list(folder(warehouse).rglob("*0192-0002*")) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "what", "call"), [(PendingFiles, "write", 2), (Kernel, "append", 1), (Warehouse, "exclusively", 1)]
+)
+def test_a_run_that_fails_leaves_no_files(by_kernel: Writer, warehouse: Warehouse, where: type, what: str, call: int):
+    """Its data files and pending files are removed: on a full disk each attempt would need as much again."""
+    ingest(by_kernel, 1, 5)
+    with by_kernel.lock() as lock:
+        made = run(lock, 2, 5, 9, problems=1)
+        assert list(folder(warehouse).rglob("*0192-0002*"))
+        error = LockHeld("the lock of commits", "maintain") if where is Warehouse else TableError("no space is left")
+        with fails_at(where, what, call, error), pytest.raises(type(error)):
+            by_kernel.commit(lock, made)
+    assert list(folder(warehouse).rglob("*0192-0002*")) == []
+    ingest(by_kernel, 3, 9)
+    assert contents(warehouse) == (list(range(9)), [(0, 5), (5, 9)], [0, 5])
+
+
+@pytest.mark.parametrize("upto", [5, 9])
+def test_files_of_a_commit_that_seems_to_have_failed_stay(by_kernel: Writer, warehouse: Warehouse, upto: int):
+    """If the log has the commit in spite of the error, its data files and pending rows are needed, with and without records."""
+    ingest(by_kernel, 1, 5)
+    real = Kernel.append
+
+    def append(*arguments: Any, **options: Any) -> None:
+        real(*arguments, **options)
+        raise TableError("the answer was lost")
+
+    with by_kernel.lock() as lock, pytest.MonkeyPatch.context() as patch:
+        made = run(lock, 2, 5, upto)
+        patch.setattr(Kernel, "append", append)
+        with pytest.raises(TableError, match="the answer was lost"):
+            by_kernel.commit(lock, made)
+    with by_kernel.lock() as lock:
+        assert (lock.topics["t"].partitions[0].next_offset, lock.reports) == (upto, {})
+    assert contents(warehouse)[:2] == (list(range(upto)), [(0, 5), (5, upto)])
 
 
 def test_committed_files_stay_whatever_the_answer_was(

@@ -216,9 +216,14 @@ def _written_local(url: str, data: bytes) -> Stored:
     path = Path(url.removeprefix(_LOCAL))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:
-            file.write(data)
-        status = path.stat()
+        file = path.open("xb")
+        try:
+            with file:
+                file.write(data)
+            status = path.stat()
+        except OSError:
+            path.unlink(missing_ok=True)  # the part of it that was written
+            raise
     except OSError as error:
         raise TableError(f"{url} cannot be written: {error.strerror}") from error
     return _stored(url, status)

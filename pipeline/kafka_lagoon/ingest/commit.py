@@ -5,15 +5,15 @@ record_problems and the losses to be reported are written to the table's pending
 commit names them. The next run makes the commits that a dead one left pending, so the tables end the same wherever a run dies.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, date, datetime
 
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Fenced, State
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, columns_to_add
-from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
+from kafka_lagoon.errors import ChecksFailed, LockHeld, PipelineError, TableError
 from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.frozen import frozen
@@ -45,30 +45,46 @@ def commit(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LOCK_WAIT
     this one, unless the error says that it is committed. RangesPending if its records are committed and its ranges are not.
     """
     warehouse, sequence = lock.warehouse, lock.fence.version
-    ranges = lock.pending.write(sequence, output.ingest_id, RECORD_RANGES, output.reconciled.ranges)
-    problems = lock.pending.write(sequence, output.ingest_id, RECORD_PROBLEMS, output.reconciled.problems)
-    lock.pending.write_losses(sequence, output.ingest_id, output.reconciled.ranges)
-    with warehouse.exclusively("commit", lock.clock, wait_ms):
-        state = warehouse.state(RECORDS.name)
-        _refuse_changed(lock, output, state)
-        last_run = LastRun(
-            ingest_id=output.ingest_id,
-            sequence=sequence,
-            ingest_date=output.ingest_date.isoformat(),
-            base_version=lock.versions[RECORDS.name] if sequence > 1 else state.version,
-            ranges=ranges,
-            problems=problems,
-        )
-        next_offsets = NextOffsets(
-            topics=output.reconciled.topics,
-            last_run=last_run,
-            examined=_ranges_of(lock),
-            problems_run=lock.problems_run,
-        )
-        stored = to_json(next_offsets)
-        _refuse_removed_files(lock, output.files)
+    with ExitStack() as held:
+        with _removed_after((TableError, LockHeld), lock, output):
+            ranges = lock.pending.write(sequence, output.ingest_id, RECORD_RANGES, output.reconciled.ranges)
+            problems = lock.pending.write(sequence, output.ingest_id, RECORD_PROBLEMS, output.reconciled.problems)
+            lock.pending.write_losses(sequence, output.ingest_id, output.reconciled.ranges)
+            held.enter_context(warehouse.exclusively("commit", lock.clock, wait_ms))
+            state = warehouse.state(RECORDS.name)
+            _refuse_changed(lock, state)
+            last_run = LastRun(
+                ingest_id=output.ingest_id,
+                sequence=sequence,
+                ingest_date=output.ingest_date.isoformat(),
+                base_version=lock.versions[RECORDS.name] if sequence > 1 else state.version,
+                ranges=ranges,
+                problems=problems,
+            )
+            next_offsets = NextOffsets(
+                topics=output.reconciled.topics,
+                last_run=last_run,
+                examined=_ranges_of(lock),
+                problems_run=lock.problems_run,
+            )
+            stored = to_json(next_offsets)
+            _refuse_removed_files(lock, output.files)
+        version = _append(lock, output, state, stored)
+        with after_records(output.ingest_id):
+            _check(warehouse, lock.cluster_id, stored, sequence)
+            if sequence > 1:
+                refuse_after(warehouse, lock.cluster_id, RECORDS, state.version, version)
+            add_pending(warehouse, lock.cluster_id, next_offsets.topics, last_run)
+
+
+def _append(lock: ArchiveLock, output: RunOutput, state: State, stored: str) -> int:
+    """Commit data files and next offsets; returns the version that has them. LockHeld if another run was first."""
+    kernel = lock.warehouse.kernel
+    # A request to an object store that seems to have failed may still be carried out, and its commit names the files.
+    is_over = kernel.storage.local(lock.root) is not None
+    with _removed_after((TableError, LockHeld) if is_over else (LockHeld,), lock, output):
         try:
-            version = warehouse.kernel.append(
+            return kernel.append(
                 state,
                 output.files,
                 (RECORDS.partition_by, output.ingest_date),
@@ -76,17 +92,10 @@ def commit(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LOCK_WAIT
                 domains={domain(lock.cluster_id): stored},
             )
         except Fenced as error:
-            newest = warehouse.state(RECORDS.name)
-            is_ours = warehouse.kernel.domain(newest, domain(lock.cluster_id)) == stored  # the answer to it was lost
-            if not is_ours:
-                _remove(lock, output)
-                raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime") from error
-            version = newest.version
-        with after_records(output.ingest_id):
-            _check(warehouse, lock.cluster_id, stored, sequence)
-            if sequence > 1:
-                refuse_after(warehouse, lock.cluster_id, RECORDS, state.version, version)
-            add_pending(warehouse, lock.cluster_id, next_offsets.topics, last_run)
+            newest = lock.warehouse.state(RECORDS.name)
+            if kernel.domain(newest, domain(lock.cluster_id)) == stored:  # the answer to it was lost
+                return newest.version
+            raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime") from error
 
 
 def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: int = COMMIT_LOCK_WAIT_MS) -> None:
@@ -117,16 +126,12 @@ def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: 
                 raise
 
 
-def _refuse_changed(lock: ArchiveLock, output: RunOutput, state: State) -> None:
+def _refuse_changed(lock: ArchiveLock, state: State) -> None:
     """Raise TableError if others have changed tables since the lock was taken, so that the run's output does not fit."""
-    try:
-        columns_to_add(RECORDS, state)
-        _refuse_replaced(lock, state)
-        if lock.fence.version > 1:
-            refuse_before(lock.warehouse, lock.cluster_id, lock.versions, {RECORDS.name: state.version})
-    except TableError:
-        _remove(lock, output)
-        raise
+    columns_to_add(RECORDS, state)
+    _refuse_replaced(lock, state)
+    if lock.fence.version > 1:
+        refuse_before(lock.warehouse, lock.cluster_id, lock.versions, {RECORDS.name: state.version})
 
 
 def _refuse_replaced(lock: ArchiveLock, state: State) -> None:
@@ -143,11 +148,24 @@ def _ranges_of(lock: ArchiveLock) -> dict[str, int]:
     return {name: version for name, version in lock.versions.items() if name != RECORDS.name}
 
 
+@contextmanager
+def _removed_after(errors: tuple[type[PipelineError], ...], lock: ArchiveLock, output: RunOutput) -> Iterator[None]:
+    """Remove the files of a run that ends in one of these errors: a full disk has no room for a second attempt beside them."""
+    try:
+        yield
+    except errors:
+        _remove(lock, output)
+        raise
+
+
 def _remove(lock: ArchiveLock, output: RunOutput) -> None:
-    """Remove the files of a run that another run has overtaken, unless the table may have them after all."""
+    """Remove the files of a run, unless the table may have them after all."""
     wanted: dict[str, str | date] = {RECORDS.partition_by: output.ingest_date, "ingest_id": output.ingest_id}
     with suppress(TableError):
-        if lock.warehouse.kernel.files(lock.warehouse.state(RECORDS.name), wanted):
+        state = lock.warehouse.state(RECORDS.name)
+        last_run = from_json(lock.warehouse.kernel.domain(state, domain(lock.cluster_id))).last_run
+        is_committed = last_run is not None and last_run.ingest_id == output.ingest_id
+        if is_committed or lock.warehouse.kernel.files(state, wanted):
             return
         lock.pending.remove_all(lock.fence.version, output.ingest_id)
         for file in output.files:
