@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from threading import Thread, main_thread
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 
 from kafka_lagoon.delta.interrupts import held_back
 
@@ -83,15 +84,12 @@ def test_other_threads_only_run_the_block() -> None:
     assert ran == [True]
 
 
-def test_py4j_logs_no_interrupt() -> None:
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), Py4JNetworkError("Answer from Java side is empty")])
+def test_py4j_logs_nothing_that_it_raises(error: BaseException) -> None:
     """Its traceback would stand above our line; other records of the root logger pass."""
     with held_back():
         pass
-    try:
-        raise KeyboardInterrupt  # noqa: TRY301
-    except KeyboardInterrupt as error:
-        interrupt = (type(error), error, None)
     root = logging.getLogger()
-    record = root.makeRecord("root", logging.ERROR, "f", 1, "while sending", (), interrupt)
+    record = root.makeRecord("root", logging.ERROR, "f", 1, "while sending", (), (type(error), error, None))
     assert not root.filter(record)
     assert root.filter(root.makeRecord("root", logging.ERROR, "f", 1, "else", (), None))

@@ -6,7 +6,8 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.jvm_start import started
+from kafka_lagoon.delta.jvm_start import ended, started
+from kafka_lagoon.delta.kernel import in_jvm
 from kafka_lagoon.delta.plain_jvm import plain_kernel
 from kafka_lagoon.errors import TableError
 
@@ -24,6 +25,23 @@ def test_the_jvm_of_a_session_is_used(spark: SparkSession) -> None:
     with plain_kernel("/lake") as kernel:
         assert kernel.storage.jvm is spark.sparkContext._jvm
     assert spark.range(1).count() == 1
+
+
+def test_a_jvm_that_has_ended(tmp_path: Path) -> None:
+    """Whoever asks it then gets one line, as when the system has killed it for its memory."""
+    gateway, process = started(())
+    with ended(gateway, process):
+        kernel = in_jvm(gateway.jvm, gateway.jvm.org.apache.hadoop.conf.Configuration())
+        assert kernel.storage.local(f"file:{tmp_path}") == tmp_path
+        process.kill()
+        process.wait()
+        for ask in (
+            lambda: kernel.storage.local(f"file:{tmp_path}"),
+            lambda: kernel.storage.names(f"file:{tmp_path}"),
+            lambda: kernel.load(f"file:{tmp_path}"),
+        ):
+            with pytest.raises(TableError, match=r"^the JVM that reads and writes the tables has ended$"):
+                ask()
 
 
 def test_a_java_that_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import current_thread, main_thread
 
+from py4j.protocol import Py4JNetworkError
+
 _CTRL_C = {signal.SIGINT}
 
 
@@ -15,9 +17,9 @@ def held_back() -> Iterator[None]:
 
     A JVM that is interrupted while it starts may stay behind. Processes that start in the block inherit that SIGINT is blocked:
     Spark's Python workers never see it, so none of them fails before the driver has heard of it. From the block on, py4j does
-    not log, with a traceback, that Ctrl-C interrupted a call of Java.
+    not log, with a traceback, that Ctrl-C interrupted a call of Java, or that its JVM has ended: the call raises both.
     """
-    logging.getLogger().addFilter(_is_no_interrupt)
+    logging.getLogger().addFilter(_is_not_raised)
     if current_thread() is not main_thread():  # only the main thread may set handlers, and Ctrl-C interrupts no other
         yield
         return
@@ -40,5 +42,5 @@ def held_back() -> Iterator[None]:
             raise KeyboardInterrupt
 
 
-def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)
+def _is_not_raised(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and record.exc_info[0] in {KeyboardInterrupt, Py4JNetworkError})

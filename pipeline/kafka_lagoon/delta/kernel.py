@@ -32,7 +32,7 @@ from kafka_lagoon.delta.files import (
 from kafka_lagoon.delta.foreign_commits import ENGINE_INFO
 from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, defined
 from kafka_lagoon.delta.spark_connect import refuse_remote_session
-from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
+from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, live_jvm, reason
 from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.errors import PipelineError, TableError
 from kafka_lagoon.frozen import frozen
@@ -133,8 +133,8 @@ class Kernel:
         Fenced if another commit since `state` has used `fence`; TableError for anything else, such as another commit
         since then that set one of `domains`. Files that others have added or rewritten meanwhile are no obstacle.
         """
-        builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.WRITE"))
         try:
+            builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.WRITE"))
             if fence:
                 builder = builder.withTransactionId(fence.app_id, fence.version)
             transaction = builder.build(self.engine)
@@ -297,7 +297,8 @@ class Kernel:
         py4j asks the JVM about each part of such a name, every time that it is used.
         """
         if name not in self.known:
-            self.known[name] = reduce(getattr, name.split("."), self.classes)
+            with live_jvm():
+                self.known[name] = reduce(getattr, name.split("."), self.classes)
         return self.known[name]
 
     def _checkpoint(self, location: str, result: Any) -> None:

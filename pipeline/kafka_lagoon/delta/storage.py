@@ -6,7 +6,7 @@ HDFS, S3 and Azure are reached through Hadoop; files on this machine are read an
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -201,7 +201,22 @@ class Storage:
         return Path(uri.getPath()) if uri.getScheme() == "file" else None
 
     def _path(self, location: str) -> Any:
-        return self.jvm.org.apache.hadoop.fs.Path(location)
+        with live_jvm():
+            return self.jvm.org.apache.hadoop.fs.Path(location)
+
+
+@contextmanager
+def live_jvm() -> Iterator[None]:
+    """Raise TableError for a call into a JVM that has ended; exceptions of Java pass.
+
+    py4j says of a JVM that has ended, for instance killed for its memory, that the class does not exist.
+    """
+    try:
+        yield
+    except Py4JJavaError:
+        raise
+    except Py4JError as error:
+        raise TableError("the JVM that reads and writes the tables has ended") from error
 
 
 def _created(files: Any, path: Any) -> Any:
