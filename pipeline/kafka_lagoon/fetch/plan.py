@@ -301,11 +301,11 @@ def _later_starts(
         partition: draft.archived[partition.topic].unstarted.get(partition.partition, EARLIEST) for partition in logs
     }
     resolved = resolve(cluster, OffsetSpecs(name="the first run", by_partition=specs), logs, deadline)
-    after_end = {partition for partition, offset in resolved.outside.items() if offset > logs[partition].high_watermark}
+    after_end = {
+        partition: offset for partition, offset in resolved.outside.items() if offset > logs[partition].high_watermark
+    }
     draft.fail(resolved.failures)
-    draft.fail(
-        {partition: _after_end(partition, resolved.outside[partition], logs[partition]) for partition in after_end}
-    )
+    draft.fail({partition: _after_end(partition, offset, logs[partition]) for partition, offset in after_end.items()})
     return {
         partition: logs[partition].log_start_offset if partition in after_end else offset
         for partition, offset in resolved.offsets.items()
