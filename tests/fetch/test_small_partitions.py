@@ -151,7 +151,7 @@ def test_what_is_odd_is_read_by_itself(state: FakeCluster, connect: Connect) -> 
     log(state, 8).leader_epoch = 2
     wanted = splits(state)
     wanted[7] = replace(wanted[7], from_offset=4, last_epoch=0)
-    requests, unread = assert_as_alone(state, connect, wanted, replace(QUICK, stall_timeout_ms=300))
+    requests, unread = assert_as_alone(state, connect, wanted, replace(QUICK, stall_timeout_ms=800))
     assert (unread, requests < 30) == ([1, 2, 3, 4, 6, 7], True)
 
 
