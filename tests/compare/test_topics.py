@@ -254,3 +254,13 @@ def test_partitions_that_an_archive_lacks() -> None:
         "a:t: partition 2 with 100 offsets is not in the other side, and is not compared",
     ]
     assert right.notes == []
+
+
+def test_an_archive_without_a_partition_of_its_topic() -> None:
+    """Without an id, a topic that was re-created with fewer partitions shares none with the archive: all of it is compared."""
+    live = side({0: (0, 100)}, partitions=1, is_archive=False)
+    archived = side({1: (0, 90)}, partitions=2, is_archive=True)
+    left, right = of_one_log(live, archived)
+    assert (left.partitions, right.partitions) == (1, 2)
+    assert (left.splits.keys(), right.splits.keys()) == ({0}, {0, 1})
+    assert (right.splits[0].from_offset, right.splits[0].to_offset, right.log_starts) == (0, 0, {0: 0, 1: 0})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.records.encoding import Record
@@ -138,6 +138,42 @@ def test_an_archive_that_is_not(archive: Callable[[Sequence[Record], int], Path]
     code, lines, notes = compare(folder, "a:orders", "records@a:orders")
     assert (code, notes, lines[-1]) == (3, [], "different: 1 altered")
     assert lines[1].split() == ["0", "altered", "1", "50", "50"]
+
+
+@pytest.mark.long
+def test_partitions_that_only_one_side_has(
+    archive: Callable[[Sequence[Record], int], Path], compare: Compare, state: FakeCluster
+) -> None:
+    """Partitions that were not archived are empty: records that the other topic has there are a difference."""
+    folder = archive(LOG, 0)
+    DeltaTable(folder / RECORD_RANGES.name).update(predicate="partition = 1", updates={"partition": "2"})
+    other = [record(number) for number in range(1_000, 1_033)]
+    append(state.topics["copy"].partitions[1], other)
+    code, lines, notes = compare(folder, "records@a:orders", "a:copy")
+    assert (code, lines[-1]) == (3, "different: 33 only in a")
+    assert notes == ["lagoon: records@a:orders has 3 partitions, a:copy 2: compared as a whole, without order"]
+    three = state.add_topic("three", 3, end=0).partitions
+    append(three[0], LOG)
+    assert compare(folder, "records@a:orders", "a:three")[0] == 0
+    append(three[1], other)
+    code, lines, notes = compare(folder, "a:three", "records@a:orders")
+    assert (code, notes, lines[-1]) == (3, [], "different: 33 missing in records@a")
+    assert lines[1].split()[:6] == ["1", "missing", "in", "records@a", "33", "0"]
+
+
+@pytest.mark.long
+def test_an_archive_of_the_second_partition_only(
+    archive: Callable[[Sequence[Record], int], Path], compare: Compare, state: FakeCluster
+) -> None:
+    """A topic that has only the first partition differs from it, although no partition is on both sides."""
+    folder = archive(LOG, 0)
+    DeltaTable(folder / RECORD_RANGES.name).delete("partition = 1")
+    for table in (RECORDS, RECORD_RANGES):
+        DeltaTable(folder / table.name).update(updates={"partition": "1"})
+    append(state.add_topic("one", 1, end=0).partitions[0], LOG[:30])
+    code, lines, notes = compare(folder, "records@a:orders", "a:one")
+    assert (code, lines[-1]) == (3, "different: 70 missing in a")
+    assert notes == ["lagoon: records@a:orders has 2 partitions, a:one 1: compared as a whole, without order"]
 
 
 @pytest.mark.long

@@ -80,7 +80,7 @@ class Side:
     of: Source
     cluster_id: str | None
     topic_id: str | None
-    partitions: int  # numbers of the partitions of the topic
+    partitions: int  # the number of partitions of the topic
     splits: Mapping[int, Split]
     log_starts: Mapping[int, int]
     failures: Sequence[Failure] = ()
@@ -174,15 +174,34 @@ def _split(
 
 
 def of_one_log(left: Side, right: Side) -> tuple[Side, Side]:
-    """Both sides; if one is the archive of the other, limited to the offsets that both have, with notes about the rest."""
+    """Both sides; if one is the archive of the other, limited to the offsets that both have, with notes about the rest.
+
+    An archive may lack partitions that another topic has: they are compared as empty partitions.
+    """
     is_same = (
         left.cluster_id == right.cluster_id and left.of.topic == right.of.topic and left.topic_id == right.topic_id
     )
-    if left.is_archive == right.is_archive or not is_same:
-        return left, right
     shared = left.splits.keys() & right.splits.keys()
+    if left.is_archive == right.is_archive or not is_same or not (shared or left.failures or right.failures):
+        return _with_empty_partitions(left, right), _with_empty_partitions(right, left)
     ranges = {number: _shared(left.splits[number], right.splits[number]) for number in shared}
     return _clipped(left, ranges), _clipped(right, ranges)
+
+
+def _with_empty_partitions(side: Side, other: Side) -> Side:
+    """Add an empty split for each partition that only the other side has, if the side is an archive.
+
+    A topic of a cluster lacks a partition only if its leader does not answer, which is a failure.
+    """
+    absent = other.splits.keys() - side.splits.keys() if side.is_archive else set[int]()
+    empty = {
+        number: Split(
+            topic=side.of.topic, topic_id=side.topic_id, partition=number, from_offset=0, to_offset=0, stable_end=0
+        )
+        for number in sorted(absent)
+    }
+    log_starts = {**side.log_starts, **dict.fromkeys(empty, 0)}
+    return replace(side, splits={**side.splits, **empty}, log_starts=log_starts)
 
 
 def _shared(left: Split, right: Split) -> tuple[int, int]:

@@ -78,7 +78,7 @@ class _Archive:
             of=of,
             cluster_id=ranges[0]["cluster_id"],
             topic_id=newest.topic_id,
-            partitions=len(known),
+            partitions=known[-1] + 1,  # partitions are numbered from 0 on; those between were not archived
             splits=splits,
             log_starts={number: split.from_offset for number, split in splits.items()},
             notes=list(_notes(of, [row for row in ranges if row["partition"] in splits])),
