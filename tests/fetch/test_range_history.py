@@ -10,6 +10,7 @@ from kafka_lagoon.fetch.range_history import (
     COPY,
     TRUNCATED,
     SupersededRange,
+    archived_range,
     in_order_of_runs,
     incarnations,
     superseded,
@@ -89,6 +90,23 @@ def test_topics_without_ids_end_with_their_deletion():
     assert superseded_by(*rows) == [("c", 5, 7, TRUNCATED)]
 
 
+def test_a_truncation_takes_back_the_end():
+    """The archive ends where the log did, also if it was truncated to before the first archived offset."""
+    truncated = [a_range("a", 20, 100, 1), a_range("b", 100, 50, 2, "LOG_TRUNCATED"), a_range("b", 50, 80, 2)]
+    assert archived_range(truncated) == archived_range(reversed(truncated)) == (20, 80)
+    assert archived_range([*truncated, a_range("c", 80, 120, 3)]) == (20, 120)
+    assert archived_range([*truncated, a_range("c", 80, 5, 3, "LOG_TRUNCATED")]) == (5, 5)
+
+
+def test_copies_and_earlier_topics_leave_the_end():
+    """Neither takes records back."""
+    assert archived_range([a_range("a", 0, 9, None), a_range("c", 0, 5, None)]) == (0, 9)
+    ended = [a_range("a", 0, 9, 1, topic_id=None), a_range("b", 9, 9, 2, "TOPIC_DELETED", topic_id=None)]
+    assert archived_range(ended) == (0, 9)
+    truncated = [a_range("c", 0, 7, 3, topic_id=None), a_range("d", 7, 5, 4, "LOG_TRUNCATED", topic_id=None)]
+    assert archived_range([*ended, *truncated]) == (0, 9)
+
+
 STEPS = st.lists(st.tuples(st.sampled_from(["read", "truncate", "again"]), st.integers(0, 12)), max_size=12)
 
 
@@ -118,6 +136,8 @@ def test_each_offset_counts_once(steps: list[tuple[str, int]]):
         if not any(_has(one, row["ingest_id"], offset) for one in superseded(rows))
     ]
     assert sorted(left) == sorted(archived.items())
+    if rows:
+        assert archived_range(rows) == (0, max(archived, default=-1) + 1)
 
 
 def _has(superseded: SupersededRange, run: str, offset: int) -> bool:

@@ -60,6 +60,7 @@ def archive(tmp_path: Path, state: FakeCluster) -> Callable[..., Path]:
             **more,
         }
         problem, of["sequence"] = of.pop("problem", None), int(of["ingest_id"])
+        truncated_from = of.pop("truncated_from", None)
         rows = [
             {
                 "offset": first + index,
@@ -74,6 +75,8 @@ def archive(tmp_path: Path, state: FakeCluster) -> Callable[..., Path]:
         if rows:
             _append(tmp_path, RECORDS, [{**no_ranges, "partition": 0, **row} for row in rows])
         ends = [(0, first, first + len(records)), (1, 0, 0)] if records else [(0, first, first)]
+        if truncated_from is not None:
+            ends.append((0, truncated_from, first))
         ranges = [
             {
                 **of,
@@ -138,6 +141,16 @@ def test_an_archive_that_is_not(archive: Callable[[Sequence[Record], int], Path]
     code, lines, notes = compare(folder, "a:orders", "records@a:orders")
     assert (code, notes, lines[-1]) == (3, [], "different: 1 altered")
     assert lines[1].split() == ["0", "altered", "1", "50", "50"]
+
+
+@pytest.mark.long
+def test_an_archive_of_a_truncated_log(archive: Callable[..., Path], compare: Compare) -> None:
+    """It ends where the log ended at last: records that were written after that are not missing in it."""
+    archive([*LOG[:50], *(record(number) for number in range(500, 550))], 0)
+    folder = archive(LOG[50:80], 50, ingest_id="2", truncated_from=100)
+    code, lines, notes = compare(folder, "records@a:orders", "a:orders")
+    assert (code, lines) == (0, ["records@a:orders: 80 records; a:orders: 80", "equal"])
+    assert notes == ["lagoon: a:orders: 20 offsets after what the other side has are not compared"]
 
 
 @pytest.mark.long

@@ -159,6 +159,19 @@ def rows_of(*rows: RecordRangeRow | RecordProblemRow) -> list[dict[str, Any]]:
     ]
 
 
+def test_an_archive_of_a_truncated_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends where the log ended at last, and not at the end of the records that were taken back."""
+    ranges = [
+        a_range("0192-0001", 0, 100),
+        a_range("0192-0002", 100, 50, problem="LOG_TRUNCATED", records=0),
+        a_range("0192-0002", 50, 80),
+    ]
+    stored = {RECORD_RANGES.name: ranges, RECORD_PROBLEMS.name: []}
+    monkeypatch.setattr(archived, "_rows", lambda _warehouse, table, *_: rows_of(*stored[table.name]))
+    (topic,) = find_archived(cast("Any", None), "cluster-id", ["t"], {})
+    assert (topic.partitions[0].from_offset, topic.partitions[0].to_offset) == (0, 80)
+
+
 def test_a_topic_that_got_an_id_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its ranges without an id are of it, and not those of a topic that had its name before; both can be chosen."""
     ranges = [

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.finished import FinishedRestore, earlier_restores
@@ -90,6 +91,17 @@ def test_it_is_of_the_same_topics() -> None:
     assert note.startswith("topic t: 14 offsets were archived after")
     (note,) = FINISHED.not_restored([archived(partitions={0: wanted(5, 100)})])
     assert note.startswith("topic t: 10 offsets were archived after")
+
+
+def test_what_was_archived_after_a_truncation_is_not_restored() -> None:
+    """The source's log was truncated after the restore, and ends before the end that was restored."""
+    of_plan = PLAN.partitions[0].source.superseded
+    truncated = SupersededRange(ingest_id="i", from_offset=50, to_offset=90)
+    copied = SupersededRange(ingest_id="j", from_offset=20, to_offset=30, reason="COPY")
+    source = wanted(5, 60, superseded=(*of_plan, truncated, copied))
+    (note,) = FINISHED.not_restored([archived(partitions={0: source})])
+    assert note.startswith("topic t: 10 offsets were archived after")
+    assert list(FINISHED.not_restored([archived(partitions={0: replace(source, superseded=of_plan)})])) == []
 
 
 @pytest.mark.spark

@@ -108,6 +108,22 @@ def _next_id(ordered: Sequence[Mapping[str, Any]]) -> str | None:
     return following[0] if following and following[0] not in known else None
 
 
+def archived_range(rows: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+    """The first archived offset of one partition of a topic, and the end offset: a truncation takes it back."""
+    lives = [life for life in _lives(in_order_of_runs(rows)) if life]
+    end = max(_archived_end(life) for life in lives)
+    return min(end, *(row["from_offset"] for life in lives for row in life)), end
+
+
+def _archived_end(ordered: Sequence[Mapping[str, Any]]) -> int:
+    """The end offset of a topic. Only a truncation lowers it; copies of earlier ranges do not."""
+    end: int = ordered[0]["to_offset"]
+    for row in ordered:
+        is_truncation = row["to_offset"] < row["from_offset"]
+        end = row["to_offset"] if is_truncation else max(end, row["to_offset"])
+    return end
+
+
 def superseded(rows: Iterable[Mapping[str, Any]]) -> list[SupersededRange]:
     """The superseded ranges of one partition under one topic id."""
     ordered = in_order_of_runs(rows)

@@ -16,7 +16,7 @@ from kafka_lagoon.compare.reading import Chunk
 from kafka_lagoon.compare.sides import Connection, Reader, Side, Wanted
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import AtOffset, BeforeEnd, Earliest, Latest, OffsetSpec
-from kafka_lagoon.fetch.range_history import Incarnation, in_order_of_runs, incarnations
+from kafka_lagoon.fetch.range_history import Incarnation, archived_range, in_order_of_runs, incarnations
 from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.statements import Ask
@@ -95,7 +95,7 @@ class _Archive:
 
     def _split(self, newest: Incarnation, partition: int, wanted: Wanted) -> Split:
         rows = [row for row in newest.rows if row["partition"] == partition]
-        first, end = min(row["from_offset"] for row in rows), max(row["to_offset"] for row in rows)
+        first, end = archived_range(rows)
         low, high = (_resolved(spec, first, end) for spec in (wanted.start.default, wanted.end.default))
         return Split(
             topic=self.of.topic,

@@ -15,7 +15,7 @@ from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.fetch.range_history import Incarnation, incarnations, superseded
+from kafka_lagoon.fetch.range_history import Incarnation, archived_range, incarnations, superseded
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.restore.archive_reader import ArchivedPartition
@@ -126,14 +126,14 @@ def _topic(warehouse: Warehouse, topic: str, of: Incarnation, other_ids: Sequenc
     partitions: dict[int, ArchivedPartition] = {}
     for number in sorted({row["partition"] for row in ranges}):
         of_one = [row for row in ranges if row["partition"] == number]
-        ends = [offset for row in of_one for offset in (row["from_offset"], row["to_offset"])]
+        first, end = archived_range(of_one)
         partitions[number] = ArchivedPartition(
             cluster_id=cluster_id,
             topic=topic,
             topic_id=topic_id,
             partition=number,
-            from_offset=min(ends),
-            to_offset=max(ends),
+            from_offset=first,
+            to_offset=end,
             superseded=(*superseded(of_one), *of.earlier_ranges(number)),
             escaped=tuple(escaped.get(number, ())),
             began_without_id=of.began_without_id,

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 
 from kafka_lagoon.delta.arrow import table_of
 from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.fetch.range_history import TRUNCATED
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.restore.archive_reader import ArchivedPartition
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.target import TargetTopic
@@ -50,10 +52,10 @@ class FinishedRestore:
 
     def not_restored(self, topics: Sequence[ArchivedTopic]) -> Iterator[str]:
         """A note about each partition with records that were archived since."""
-        ends = {one.source.key: one.source.to_offset for one in self.plan.partitions}
+        planned = {one.source.key: one.source for one in self.plan.partitions}
         for topic in topics:
             more = sum(
-                max(0, source.to_offset - ends.get(source.key, source.from_offset))
+                max(0, source.to_offset - _restored_to(source, planned.get(source.key)))
                 for source in topic.partitions.values()
             )
             if more:
@@ -61,6 +63,16 @@ class FinishedRestore:
                     f"topic {topic.topic}: {more:,} offsets were archived after the restore was planned, and are not restored: "
                     "choose them by --from TIME or --where, with --into-existing"
                 )
+
+
+def _restored_to(source: ArchivedPartition, planned: ArchivedPartition | None) -> int:
+    """The end of the restored offsets of a partition. What was archived after a later truncation is not restored."""
+    if planned is None:
+        return source.from_offset
+    truncations = (
+        one.from_offset for one in source.superseded if one.reason == TRUNCATED and one not in planned.superseded
+    )
+    return min([planned.to_offset, *truncations])
 
 
 def _has(target: TargetTopic | None, planned: PlannedPartition, row: RestoreReceiptRow) -> bool:
