@@ -1,9 +1,11 @@
 """The commit of a group becomes the offset of the next restored record, or a named problem."""
 
-from typing import Any
+from typing import Any, cast
 
 from kafka_lagoon.restore.group_offsets import RestoredPartition, saved_commits, translated
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap, Position
+from kafka_lagoon.restore.request import RestoreRequest
+from kafka_lagoon.restore.saved_state import commits
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.restore.saved import saved
 
@@ -46,3 +48,21 @@ def test_commits_are_translated() -> None:
         ("c", 0, "TOPIC_RECREATED"),
         ("d", 0, "GROUP_AUTHORIZATION_FAILED"),
     ]
+
+
+def test_commits_of_partitions_that_are_left_out() -> None:
+    """A restore of some partitions is complete without the commits of the others; a commit that is lacking is named."""
+    offsets = PartitionMap(ranges=(OffsetRange(100, 0, 10),), source_end=110, target_start=0)
+    restored = {
+        TopicPartition("orders", 0): RestoredPartition(
+            topic_id="id", target=TopicPartition("copy", 0), offset_map=offsets
+        )
+    }
+    nothing = cast("Any", None)  # without a commit to make, the target is not asked
+    with saved(committed_offsets_published=[_commit("a", 1, 5), _commit("a", 2, 5)]) as ask:
+        for numbers, left in (((0,), []), ((0, 2), [2])):
+            request = RestoreRequest(from_cluster="a", to_cluster="b", partitions={"orders": numbers})
+            made = commits(ask, "s1", request, restored, nothing, nothing)
+            assert made.notes == [f"group a: no offset for orders-{number}: NOT_RESTORED" for number in left]
+        request = RestoreRequest(from_cluster="a", to_cluster="b")
+        assert len(commits(ask, "s1", request, restored, nothing, nothing).notes) == 2

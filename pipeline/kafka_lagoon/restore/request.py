@@ -39,6 +39,10 @@ class RestoreRequest:
         """The name of a topic in the target."""
         return self.renames.get(topic, topic)
 
+    def is_chosen(self, topic: str, partition: int) -> bool:
+        """True unless `partitions` leaves this partition out."""
+        return topic not in self.partitions or partition in self.partitions[topic]
+
     def same_targets(self, topics: Sequence[str]) -> list[str]:
         """List a problem for each name in the target that several of these topics would get."""
         sources: dict[str, list[str]] = {}

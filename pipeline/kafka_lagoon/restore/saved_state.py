@@ -150,9 +150,12 @@ def commits(
 ) -> Alterations:
     """Actions that commit the groups' offsets in the target; notes name what is not committed, and why.
 
-    A group with another commit there keeps it, unless the request says that the target's topics are in use.
+    Commits for partitions that the request leaves out are in neither. A group with another commit there keeps it, unless the
+    request says that the target's topics are in use.
     """
-    done, failed = translated(saved_commits(ask, snapshot_id, {one.topic for one in partitions}), partitions)
+    of_topics = saved_commits(ask, snapshot_id, {one.topic for one in partitions})
+    chosen = [one for one in of_topics if request.is_chosen(one.topic, one.partition)]
+    done, failed = translated(chosen, partitions)
     actions, failures = offset_actions(cluster, done, deadline)
     notes = [
         f"group {one.saved.group_id}: no offset for {one.saved.topic}-{one.saved.partition}: {one.problem}"
