@@ -7,8 +7,12 @@ import pytest
 
 from kafka_lagoon.apply.action import Action, Resource
 from kafka_lagoon.apply.kinds.acls import acl_of, create_acl
+from kafka_lagoon.apply.outcomes import ActionResult, Outcome
 from kafka_lagoon.cli import restore_run as command
+from kafka_lagoon.cli.outcome import PARTIAL, RESTORE, RunOutcome
 from kafka_lagoon.cli.restore_run import lines
+from kafka_lagoon.client.failures import Scope, own_failure
+from kafka_lagoon.protocol.messages.offset_commit import OFFSET_COMMIT
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.runs.restore import RestoreResult
 from tests.restore.lake import wanted
@@ -78,3 +82,24 @@ def test_what_is_said_of_a_finished_restore() -> None:
     assert first.endswith("and others wrote 3 records in between, at offsets 1-3")
     assert "1 of 2 receipts good" in last
     assert not done.is_complete
+
+
+def test_offsets_that_were_not_committed() -> None:
+    """Each has a line with the reason, and the event of the run counts it among the failures."""
+    action = Action(
+        kind="alter_offsets",
+        resource=Resource("group_partition", "g new-0"),
+        before=None,
+        after={"committed_offset": 5},
+    )
+    failure = own_failure(OFFSET_COMMIT, Scope.group("g"), "UNSUPPORTED_VERSION", "needs Kafka 0.11 or newer")
+    failed = ActionResult(action_id="1", action=action, outcome=Outcome.FAILED, failure=failure)
+    done = ActionResult(action_id="2", action=action, outcome=Outcome.DONE)
+    ended = replace(
+        result(), actions=(), notes=[], plan=FINISHED.plan, receipts=[RECEIPT], altered=[failed, done], offsets_left=2
+    )
+    first, _ = lines(ended)
+    assert first == "commit offset g new-0: failed: OffsetCommit: UNSUPPORTED_VERSION (needs Kafka 0.11 or newer)"
+    outcome = RunOutcome(job=RESTORE, cluster="spare")
+    command._describe(outcome, ended)
+    assert (outcome.failures, outcome.status) == (3, PARTIAL)

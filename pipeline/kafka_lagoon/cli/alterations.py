@@ -139,12 +139,18 @@ def _show_execution(execution: Execution, failures: Sequence[Failure], options: 
     return exit_code(execution, failures)
 
 
-def _show_result(result: ActionResult) -> None:
+def result_line(result: ActionResult) -> str:
+    """Make the line of an action that was carried out: the action, its outcome, and the failure."""
     line = f"{KINDS[result.action.kind].about(result.action.resource)}: {result.outcome}"
-    if result.outcome is Outcome.DONE:
-        say(line if result.failure is None else f"{line} ({_reason(result.failure)})")
-    else:
-        warn(f"{line}: {_reason(result.failure)}" if result.failure else line)
+    if result.failure is None:
+        return line
+    reason = _reason(result.failure)
+    return f"{line} ({reason})" if result.outcome is Outcome.DONE else f"{line}: {reason}"
+
+
+def _show_result(result: ActionResult) -> None:
+    show = say if result.outcome is Outcome.DONE else warn
+    show(result_line(result))
     for name, value in (result.values or {}).items():
         say(f"  {name}  {_plain(value)}")
 

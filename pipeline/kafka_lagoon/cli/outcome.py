@@ -76,8 +76,8 @@ class RunOutcome:
     error: str | None = _value("reason why nothing was written, or why a partial result is a failure")
     failures: int | None = _value(
         "snapshot: rows of `collection_failures`; ingest: partitions that were not read to their end, requests that failed, and "
-        "ranges that the next run has to add; restore: partitions that were not written, or whose records read back differ from the archive; apply: actions that "
-        "failed",
+        "ranges that the next run has to add; restore: partitions that were not written, or whose records read back differ "
+        "from the archive, and offsets of groups that were not committed; apply: actions that failed",
         SNAPSHOT,
         INGEST,
         RESTORE,

@@ -6,6 +6,7 @@ It is what `lagoon restore` does once its arguments are read.
 from collections.abc import Iterator
 
 from kafka_lagoon.apply.rendering import render
+from kafka_lagoon.cli.alterations import result_line
 from kafka_lagoon.cli.outcome import PARTIAL, RESTORE, OutcomeProgress, RunOutcome, one_by_one
 from kafka_lagoon.cli.restore_arguments import RestoreArguments
 from kafka_lagoon.cli.run_metrics import metrics_written
@@ -69,13 +70,14 @@ def _describe(outcome: RunOutcome, result: RestoreResult) -> None:
     outcome.topics = len(result.topics)
     outcome.partitions = sum(len(topic.partitions) for topic in result.topics)
     outcome.records = result.written
-    outcome.failures = len(result.failures) + sum(1 for row in result.receipts if row.problem)
+    receipts = sum(1 for row in result.receipts if row.problem)
+    outcome.failures = len(result.failures) + receipts + len(result.not_done) + result.offsets_left
     outcome.dry_run = result.is_dry_run
     outcome.status = None if result.is_complete else PARTIAL
 
 
 def lines(result: RestoreResult) -> Iterator[str]:
-    """Make the lines of a finished or planned restore: topics, notes, unrestored partitions, and a summary."""
+    """Make the lines of a finished or planned restore: topics, notes, unrestored partitions and offsets, and a summary."""
     yield from render(result.actions)
     for note in result.notes:
         yield f"note: {note}"
@@ -87,6 +89,8 @@ def lines(result: RestoreResult) -> Iterator[str]:
                 f"{row.target_topic}-{row.target_partition}: {row.problem}: {row.records:,} records were written, "
                 f"{'unknown' if row.records_read_back is None else f'{row.records_read_back:,}'} were read back{_others(row)}"
             )
+    for failed in result.not_done:
+        yield result_line(failed)
     yield _last_line(result)
 
 

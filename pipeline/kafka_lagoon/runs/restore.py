@@ -50,7 +50,8 @@ class RestoreResult:
     `targets` are the names of the topics in the target. `plan` is None if no plan was made. `to_write` counts the records of a
     dry run. `actions` are those that a dry run would carry out, `altered` those of another run with how each ended. `failures`
     are partitions that are not restored, with the reason. `went_on` is true if an earlier run had begun, and `finished_at` is
-    when an earlier run had finished. `is_declined` is true if nobody confirmed it.
+    when an earlier run had finished. `is_declined` is true if nobody confirmed it. `offsets_left` counts commits of groups that
+    have no action; notes name them.
     """
 
     cluster: str
@@ -74,13 +75,17 @@ class RestoreResult:
     seconds: float = 0.0
 
     @property
+    def not_done(self) -> Sequence[ActionResult]:
+        """Actions that failed, or may have; of a restore that has begun, they commit offsets of groups."""
+        return [result for result in self.altered if result.outcome is not Outcome.DONE]
+
+    @property
     def is_complete(self) -> bool:
         """True if everything is in the target, and was read back as it is in the archive."""
-        failed = any(result.outcome is not Outcome.DONE for result in self.altered)
         return not (
             self.is_declined
             or self.failures
-            or failed
+            or self.not_done
             or self.offsets_left
             or any(row.problem for row in self.receipts)
         )
