@@ -13,6 +13,7 @@ from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.saved_state import creations
 from kafka_lagoon.restore.snapshot_choice import check_snapshot, choose_snapshot
+from tests.restore.lake import wanted
 from tests.restore.saved import saved
 
 OLDEST = datetime(2026, 11, 20, 12, 0, 0, 250_000, UTC)
@@ -225,3 +226,26 @@ def test_a_topic_that_the_snapshot_lacks() -> None:
         snapshot = choose_snapshot(ask, "c", request(with_configs=True), ["t", "u"])
         with pytest.raises(ConfigError, match="no snapshot of the source has topic t\n"):
             creations(ask, snapshot, request(with_configs=True), topics, 3)
+
+
+def test_a_topic_that_grew_after_the_snapshot() -> None:
+    """The new topic has as many partitions as have archived records, and a note says so."""
+    topics = [
+        ArchivedTopic(
+            cluster_id="c",
+            topic=name,
+            topic_id="id",
+            other_ids=[],
+            partitions={number: wanted(0, 9, partition=number) for number in numbers},
+            records={},
+            codecs=frozenset(),
+        )
+        for name, numbers in (("t", (0, 4)), ("u", (0, 1)))
+    ]
+    with published(1) as ask:
+        snapshot = choose_snapshot(ask, "c", request(), ["t", "u"])
+        made = creations(ask, snapshot, request(renames={"t": "copy"}, with_configs=True), topics, 3)
+    shapes = {action.resource.name: action.after or {} for action in made.actions}
+    assert {name: shape["partitions"] for name, shape in shapes.items()} == {"copy": 5, "u": 3}
+    assert shapes["copy"]["configs"] == {"retention.ms": "7"}
+    assert made.notes == ["topic t: it had 3 partitions in the snapshot, and partition 4 is archived, so copy gets 5"]

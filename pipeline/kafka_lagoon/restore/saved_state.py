@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import field
+from dataclasses import field, replace
 
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.kinds.topics import create_topic
@@ -59,8 +59,8 @@ def creations(
 ) -> Alterations:
     """Actions that create the topics that the target lacks, as in the snapshot.
 
-    Of a topic that the snapshot does not have, only the archived partitions are known. ConfigError for topics that cannot be
-    created.
+    Of a topic that the snapshot does not have, only the archived partitions are known, and of a topic that has got partitions
+    since the snapshot, the archived ones count. ConfigError for topics that cannot be created.
     """
     known = saved_names(ask, snapshot.snapshot_id) if snapshot else frozenset[str]()
     saved = [topic for topic in missing if topic.topic in known]
@@ -77,8 +77,18 @@ def creations(
             if None not in (topic.topic_id, results[topic.topic].topic_id)
             and topic.topic_id != results[topic.topic].topic_id
         ]
+        grown = {
+            topic.topic: _archived_partitions(topic)
+            for topic in saved
+            if _archived_partitions(topic) > results[topic.topic].partitions
+        }
+        notes += [
+            f"topic {topic}: it had {results[topic].partitions} partitions in the snapshot, and partition {partitions - 1} is "
+            f"archived, so {names[topic]} gets {partitions}"
+            for topic, partitions in grown.items()
+        ]
         some, more = topic_actions(
-            list(results.values()),
+            [replace(one, partitions=grown.get(topic, one.partitions)) for topic, one in results.items()],
             names,
             brokers=brokers,
             with_configs=request.with_configs,
@@ -86,12 +96,16 @@ def creations(
         )
         actions, notes = [*some], [*notes, *more]
     for topic in others:
-        partitions = max(topic.partitions, default=0) + 1
-        name = request.target_of(topic.topic)
+        name, partitions = request.target_of(topic.topic), _archived_partitions(topic)
         actions.append(create_topic(name, partitions=partitions, replication_factor=request.replication_factor))
         without = f"{snapshot} does not have it" if snapshot else "no snapshot has it"
         notes.append(f"topic {topic.topic}: {without}, so {name} gets as many partitions as have records")
     return Alterations(actions=actions, notes=notes)
+
+
+def _archived_partitions(topic: ArchivedTopic) -> int:
+    """The number of partitions that a new topic needs for the records to restore."""
+    return max(topic.partitions, default=0) + 1
 
 
 def _without_configs(ask: Ask, snapshot: ChosenSnapshot | None, topic: ArchivedTopic) -> str:
