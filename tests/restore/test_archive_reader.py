@@ -95,6 +95,12 @@ def test_a_truncated_log_goes_on_with_what_replaced_it(tmp_path: Path) -> None:
         read(files, wanted(0, 8))
 
 
+def test_a_condition_reads_the_columns_that_it_names(tmp_path: Path) -> None:
+    """Columns are read for a condition also if their names stand before a function."""
+    files = write_files(tmp_path, [records(range(4), leader_epoch=[1, None, 2, 1])])
+    assert offsets(files, wanted(0, 4, condition="leader_epoch.abs() = 1")) == [0, 3]
+
+
 def test_a_condition_chooses(tmp_path: Path) -> None:
     """Conditions may use columns that are not restored."""
     files = write_files(tmp_path, [records(range(6), is_transactional=[True, False] * 3)])

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from kafka_lagoon.restore.conditions import faults_of, matching
+from kafka_lagoon.restore.conditions import columns_in, faults_of, matching
 from tests.restore.lake import records
 
 
@@ -17,6 +17,9 @@ from tests.restore.lake import records
         "headers[1].key = 'tenant' AND headers[1].value = '7'::BLOB",
         "decode(value) LIKE '%error%'",
         "records.partition IN (1, 2)",
+        "key.decode() = 'a' AND records.value.decode().upper() LIKE 'B_'",
+        "nullif(leader_epoch, 0) IS NULL OR split_part(topic, '.', 1) = 'a' OR if(is_aborted, 1, 0) = 1",
+        "list_max([partition, leader_epoch]) > 3 AND age(timestamp, '2026-11-01') > INTERVAL 1 DAY",
     ],
 )
 def test_conditions_over_columns(condition: str) -> None:
@@ -27,10 +30,21 @@ def test_conditions_over_columns(condition: str) -> None:
 @pytest.mark.parametrize(
     ("condition", "words"),
     [
-        ("random() < 0.5", "random gives something else each time"),
-        ("timestamp > now() - INTERVAL 1 DAY", "now gives something else each time"),
-        ("timestamp::DATE = current_date", "current_date gives something else each time"),
-        ("current_timestamp > timestamp", "current_timestamp gives something else each time"),
+        ("random() < 0.5", "random may give something else each time"),
+        ("timestamp > now() - INTERVAL 1 DAY", "now may give something else each time"),
+        ("timestamp::DATE = current_date", "current_date may give something else each time"),
+        ("current_timestamp > timestamp", "current_timestamp may give something else each time"),
+        ("timestamp > ago(INTERVAL 1 DAY)", "ago may give something else each time"),
+        ("AGE(timestamp) > INTERVAL 1 DAY", "age of one time may give something else each time"),
+        ("timestamp.age() > INTERVAL 1 DAY", "age of one time may give something else each time"),
+        ("timestamp < Current_LocalTimestamp()", "current_localtimestamp may give something else each time"),
+        ("COLUMNS(*) IS NOT NULL", "* and COLUMNS stand for several columns"),
+        ("COLUMNS(c -> c = 'value') IS NOT NULL", "* and COLUMNS stand for several columns"),
+        ("concat(*COLUMNS('^v')) <> ''", "* and COLUMNS stand for several columns"),
+        ("records IS NOT NULL", "records stands for all columns"),
+        ("struct_extract(Records, 'ke' || 'y') IS NULL", "records stands for all columns"),
+        ("records.struct_extract('key') IS NULL", "records stands for all columns"),
+        ("#1 IS NOT NULL", "# and a number stand for a column"),
         ("partition IN (SELECT 1)", "it reads another table"),
         ("colour = 'red'", "colour"),
         ("partition = 1) OR (true", "syntax error"),
@@ -42,6 +56,29 @@ def test_conditions_over_columns(condition: str) -> None:
 def test_what_a_condition_cannot_be(condition: str, words: str) -> None:
     """They would select other records when the restore continues, or are not conditions."""
     assert any(words in fault for fault in faults_of(condition))
+
+
+@pytest.mark.parametrize(
+    ("condition", "columns"),
+    [
+        ("key = 'value'::BLOB /* headers */", {"key"}),
+        ('"Partition" = 1 OR records."offset" > 5', {"partition", "offset"}),
+        ("records.key.decode() = 'a' OR value.decode() = 'b'", {"key", "value"}),
+        (
+            "len(list_filter(headers, lambda one: one.key = 'a')) > 0",
+            {"headers", "key"},
+        ),  # a field's name is taken for a column's
+        ("true", set()),
+    ],
+)
+def test_columns_that_a_condition_names(condition: str, columns: set[str]) -> None:
+    """Only these are read; they follow from the syntax, so text and comments name none."""
+    assert columns_in(condition) == columns
+
+
+def test_columns_of_a_condition_that_is_nested_too_deeply() -> None:
+    """Every column is read: --from and --until nest a condition deeper than it was when it was checked."""
+    assert columns_in("partition = 1" + " + 1" * 900) >= {"key", "value", "ingest_id"}
 
 
 def test_long_conditions() -> None:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.restore.conditions import matching
+from kafka_lagoon.restore.conditions import columns_in, matching
 from kafka_lagoon.restore.open_files import SMALL_BYTES, OpenFiles, SourceFile, present_columns, typed
 from kafka_lagoon.tables.record_tables import RECORDS
 
@@ -57,10 +57,9 @@ class ArchivedPartition:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Columns that the selection depends on, beside those that identify the partition."""
-        text = (self.condition or "").lower()
-        named = [name for name in _SCHEMA.names if name.lower() in text]
+        named = columns_in(self.condition) if self.condition else ()
         more = ["is_aborted", *(["ingest_id"] if self.superseded else ())]
-        return ("offset", *more, *named)
+        return ("offset", *more, *sorted(named))
 
 
 @frozen(kw_only=False)

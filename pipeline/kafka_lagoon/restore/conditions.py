@@ -4,7 +4,8 @@ A restore that is continued must select the same records again, so a condition m
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import duckdb
@@ -29,9 +30,23 @@ _LIKE_COLUMNS = frozenset(
         *("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"),
     }
 )
+# DuckDB calls them consistent, although they depend on the time.
+_OF_THE_TIME = frozenset({"current_localtime", "current_localtimestamp"})
+# DuckDB does not say of macros whether they are consistent. These depend only on their arguments.
+_STEADY_MACROS = frozenset(
+    {
+        *("array_append", "array_pop_back", "array_pop_front", "array_prepend", "array_push_back", "array_push_front"),
+        *("array_reverse", "array_to_string", "date_add", "days_in_month", "fdiv", "fmod", "if", "json"),
+        *("list_any_value", "list_append", "list_avg", "list_bool_and", "list_bool_or", "list_count", "list_first"),
+        *("list_last", "list_max", "list_median", "list_min", "list_mode", "list_prepend", "list_product"),
+        *("list_reverse", "list_string_agg", "list_sum", "map_contains_entry", "map_contains_value"),
+        *("md5_number_lower", "md5_number_upper", "nullif", "split_part"),
+    }
+)
 _LONGEST = 10_000  # characters; DuckDB takes a kilobyte for each
 _NAMES_OFFSET = '"offset"'
-_SELECT = f"SELECT {_NAMES_OFFSET} FROM records WHERE "  # noqa: S608  a condition is SQL of the user's own
+_TABLE = "records"
+_SELECT = f"SELECT {_NAMES_OFFSET} FROM {_TABLE} WHERE "  # noqa: S608  a condition is SQL of the user's own
 
 
 def faults_of(condition: str) -> list[str]:
@@ -64,17 +79,56 @@ def _parsed(connection: duckdb.DuckDBPyConnection, statement: str) -> Any:
     return parsed["statements"][0]["node"]["where_clause"]
 
 
+@lru_cache(maxsize=16)  # partitions share a condition
+def columns_in(condition: str) -> frozenset[str]:
+    """The columns of `records` that a condition names; all, if Python cannot walk through its syntax tree."""
+    names = RECORDS.file_schema().names
+    with duckdb.connect() as connection:
+        try:
+            tree = _parsed(connection, f"{_SELECT}({condition})")
+        except (duckdb.Error, ValueError):
+            return frozenset(names)
+    named = {part.lower() for reference in _references(tree) for part in reference}
+    return frozenset(name for name in names if name.lower() in named)
+
+
+def _references(tree: Any) -> Iterator[Sequence[str]]:
+    """The parts of each name that may stand for a column: `key`, `records.key`, and `key` of `key.decode()`."""
+    for node in _nodes(tree):
+        match node:
+            case {"class": "COLUMN_REF", "column_names": parts}:
+                yield parts
+            case {"class": "FUNCTION", "qualified_name": {"path": [_, _, *_] as path}}:
+                yield path[:-1]
+
+
 def _unsteady(connection: duckdb.DuckDBPyConnection, tree: Any) -> Iterator[str]:
-    """Parts of a condition that depend on something other than the record."""
+    """Parts of a condition that depend on something other than the record.
+
+    A restore reads only the columns that its condition names, so a condition must name each of them.
+    """
     unsteady = _unsteady_functions(connection)
     for node in _nodes(tree):
         match node:
             case {"class": "SUBQUERY"}:
                 yield "it reads another table"
+            case {"class": "STAR"}:
+                yield "* and COLUMNS stand for several columns: name each of them"
+            case {"class": "POSITIONAL_REFERENCE"}:
+                yield "# and a number stand for a column: name it"
             case {"class": "COLUMN_REF", "column_names": [name]} if name.lower() in _LIKE_COLUMNS:
-                yield f"{name} gives something else each time"
-            case {"class": "FUNCTION", "function_name": name} if name in unsteady:
-                yield f"{name} gives something else each time"
+                yield _may_differ(name)
+            case {"class": "FUNCTION", "function_name": name, "arguments": arguments}:
+                if name.lower() in unsteady:
+                    yield _may_differ(name)
+                elif name.lower() == "age" and len(arguments) < 2:  # noqa: PLR2004  the second argument is then today
+                    yield _may_differ(f"{name} of one time")
+    if any([part.lower() for part in reference] == [_TABLE] for reference in _references(tree)):
+        yield f"{_TABLE} stands for all columns: name those that it depends on"
+
+
+def _may_differ(name: str) -> str:
+    return f"{name} may give something else each time"
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
@@ -90,11 +144,12 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _unsteady_functions(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """Functions that give something else each time: one question for all, which takes DuckDB 25 ms."""
+    """Functions that may give something else each time: one question for all, which takes DuckDB 25 ms."""
     results = connection.execute(
-        "SELECT DISTINCT function_name FROM duckdb_functions() WHERE stability <> 'CONSISTENT'"
+        "SELECT DISTINCT function_name FROM duckdb_functions() "
+        "WHERE function_type IN ('scalar', 'macro') AND stability IS DISTINCT FROM 'CONSISTENT'"
     )
-    return {name for (name,) in results.fetchall()}
+    return {name for (name,) in results.fetchall()} - _STEADY_MACROS | _OF_THE_TIME
 
 
 def matching(table: pa.Table, condition: str) -> pa.Table:
