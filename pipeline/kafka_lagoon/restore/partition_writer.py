@@ -15,7 +15,13 @@ from kafka_lagoon.produce.batch_queues import Unwritten, Written
 from kafka_lagoon.produce.producer_state import ProducerState
 from kafka_lagoon.produce.targets import TargetTopic
 from kafka_lagoon.produce.transactions import Transaction
-from kafka_lagoon.protocol.error_codes import DUPLICATE_SEQUENCE_NUMBER, OUT_OF_ORDER_SEQUENCE_NUMBER
+from kafka_lagoon.protocol.error_codes import (
+    DUPLICATE_SEQUENCE_NUMBER,
+    INVALID_RECORD,
+    INVALID_TIMESTAMP,
+    MESSAGE_TOO_LARGE,
+    OUT_OF_ORDER_SEQUENCE_NUMBER,
+)
 from kafka_lagoon.protocol.messages.produce import PRODUCE
 from kafka_lagoon.records.encode_columns import TARGET_BATCH_BYTES
 from kafka_lagoon.records.encoding import Producer
@@ -25,6 +31,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 
 BUFFER_BYTES = 16 << 20
 _OTHERS = (OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER)
+_OF_RECORDS = (MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP)  # also if the broker names no record (KIP-467)
 
 
 @frozen
@@ -40,7 +47,7 @@ class PartitionWriter:
     """Writes records in order; `producer` has the sequence number of the first one.
 
     Nobody else may ask the brokers of `cluster` meanwhile. `written` and `flush` raise BrokerError for a batch that is not
-    written, TargetChanged for a record that no batch can carry, and OtherAttempt if the broker has other records of the
+    written, TargetChanged for records that the target does not take, and OtherAttempt if the broker has other records of the
     producer than this writer has sent; what was written before has been yielded by then.
     """
 
@@ -112,12 +119,29 @@ class PartitionWriter:
         if failure.code in _OTHERS:
             raise OtherAttempt(*self._target)
         if failure.name == RECORD_TOO_LARGE:
-            offset = pa.Table.from_batches(self._sent)["offset"][failed.first - self._counted].as_py()
-            raise TargetChanged(
-                *self._target, f"cannot take the record at offset {offset} of the source: {failure.message}"
-            )
+            reason = f"cannot take the record at offset {self._source_offset(failed.first)} of the source"
+            raise TargetChanged(*self._target, f"{reason}: {failure.message}")
+        if failed.refused or failure.code in _OF_RECORDS:
+            raise TargetChanged(*self._target, self._refusal(failed))
         where = f"{self._target.topic}-{self._target.partition}"
         raise BrokerError(failure.code or -1, failure.name, PRODUCE.name, where, failure.message)
+
+    def _refusal(self, failed: Unwritten) -> str:
+        """The reason why the target does not take a batch, with the first record that the broker names, or else all of it."""
+        first, last, message = failed.first, failed.first + failed.count - 1, failed.failure.message
+        if failed.refused:
+            first = last = min(failed.refused)
+            message = failed.refused[first]
+        start, end = self._source_offset(first), self._source_offset(last)
+        records = (
+            f"the record at offset {start}" if first == last else f"a batch of the records at offsets {start} to {end}"
+        )
+        return f"refuses {records} of the source: {failed.failure.name}{f' ({message})' if message else ''}"
+
+    def _source_offset(self, number: int) -> int:
+        """The source's offset of a record that is not written, counted from the first record that was given."""
+        offset: int = pa.Table.from_batches(self._sent)["offset"][number - self._counted].as_py()
+        return offset
 
 
 def _runs(batches: Iterable[Written]) -> Iterator[tuple[int | None, int]]:

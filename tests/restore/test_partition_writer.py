@@ -1,0 +1,79 @@
+"""A record that the target refuses is named by its offset in the source, and the records before it are written."""
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pytest
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.errors import BrokerError, PipelineError, TargetChanged
+from kafka_lagoon.produce.targets import describe_targets
+from kafka_lagoon.protocol.messages.produce import PRODUCE, BatchIndexAndErrorMessage
+from kafka_lagoon.records.encoding import Producer
+from kafka_lagoon.restore import partition_writer
+from kafka_lagoon.restore.partition_writer import PartitionWriter, SendOptions
+from kafka_lagoon.topic_partition import TopicPartition
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Fault
+from tests.produce.conftest import refuse, soon
+from tests.restore.lake import records
+
+OFFSETS = range(100, 200, 10)
+
+
+def write(writer: PartitionWriter, pieces: list[pa.RecordBatch]) -> None:
+    """Write records, and collect those that are written before a failure."""
+    writer.write(records(OFFSETS))
+    writer.flush()
+    for piece, _ in writer.written():
+        pieces.append(piece)
+
+
+def failure(
+    state: FakeCluster, connect: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch, errors: Sequence[int] = ()
+) -> tuple[PipelineError, int]:
+    """Write records in batches of four; return the failure, and how many records are written."""
+    monkeypatch.setattr(partition_writer, "TARGET_BATCH_BYTES", 150)
+    state.add_topic("copy", 1, end=0).partitions[0].produce_errors = list(errors)
+    cluster = connect()
+    topics = dict(describe_targets(cluster, {"copy"}, soon()))
+    options, producer = SendOptions(codec=0, timeout_ms=2_000), Producer(4_000, 0, 0)
+    with PartitionWriter(cluster, TopicPartition("copy", 0), topics, options, producer) as writer:
+        pieces: list[pa.RecordBatch] = []
+        with pytest.raises(PipelineError) as raised:
+            write(writer, pieces)
+        return raised.value, sum(piece.num_rows for piece in pieces)
+
+
+def test_a_refused_batch_has_its_offsets(
+    state: FakeCluster, connect: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that names no record refuses a batch, whose first and last record are named."""
+    error, written = failure(state, connect, monkeypatch, [0, 10])
+    assert isinstance(error, TargetChanged)
+    assert (str(error), written) == (
+        "partition 0 of topic copy refuses a batch of the records at offsets 140 to 170 of the source: MESSAGE_TOO_LARGE",
+        4,
+    )
+
+
+def test_a_record_that_the_broker_names(
+    state: FakeCluster, connect: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compacted topic takes no record without a key."""
+    named = (BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="it has no key"),)
+    state.faults.append(Fault(PRODUCE.key, refuse(87, record_errors=named), times=9))
+    error, written = failure(state, connect, monkeypatch)
+    assert (str(error), written) == (
+        "partition 0 of topic copy refuses the record at offset 110 of the source: INVALID_RECORD (it has no key)",
+        0,
+    )
+
+
+def test_a_failure_that_is_of_no_record(
+    state: FakeCluster, connect: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Offsets of the source have nothing to do with a missing permission."""
+    error, _ = failure(state, connect, monkeypatch, [29])
+    assert isinstance(error, BrokerError)
+    assert str(error) == "Produce for copy-0: TOPIC_AUTHORIZATION_FAILED"
