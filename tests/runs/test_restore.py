@@ -42,6 +42,8 @@ def repeated(monkeypatch: pytest.MonkeyPatch, connect: Callable[[], Cluster]) ->
     """Run a finished restore of topic t again, or one that is not finished; returns the result and what was carried out."""
     source = RestoreSource(topics=[archived()], files={"t": []})
     monkeypatch.setattr(restore_steps, "find_source", lambda *_: source)
+    monkeypatch.setattr(restore_steps, "commit_pending_of", lambda *_: None)
+    monkeypatch.setattr(restore_steps, "refuse_pending", lambda *_: None)
     monkeypatch.setattr(RestoreRun, "described", lambda *_: target(11, 20, configs={"retention.ms": "5"}))
     cluster = connect()
 
@@ -81,6 +83,16 @@ def test_nothing_more_is_asked(repeated: Repeated) -> None:
     result, done = repeated()
     assert (result.plan, result.notes, result.actions, done) == (OF_SNAPSHOT, [], (), [])
     assert result.is_complete
+
+
+@pytest.mark.parametrize("is_dry_run", [True, False])
+def test_an_ingest_that_died_comes_first(repeated: Repeated, monkeypatch: pytest.MonkeyPatch, is_dry_run: bool) -> None:
+    """A run makes the pending commits of the source cluster before it looks for records; a dry run only looks for them."""
+    done: list[str] = []
+    monkeypatch.setattr(restore_steps, "commit_pending_of", lambda _, cluster, __: done.append(f"commit {cluster}"))
+    monkeypatch.setattr(restore_steps, "refuse_pending", lambda _, cluster: done.append(f"look at {cluster}"))
+    repeated(is_dry_run=is_dry_run)
+    assert done == ["look at old" if is_dry_run else "commit old"]
 
 
 @pytest.mark.parametrize("is_finished", [True, False])

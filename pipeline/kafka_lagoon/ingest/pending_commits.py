@@ -33,6 +33,28 @@ def is_added(warehouse: Warehouse, table: Table, cluster_id: str, sequence: int)
     return (warehouse.kernel.last_transaction(state, app_id(cluster_id)) or 0) >= sequence
 
 
+def pending_rows(warehouse: Warehouse, cluster_id: str) -> str | None:
+    """The table that still lacks rows of a cluster's last run, None if no commit is pending.
+
+    Next offsets in a staging folder are not read: then only the numbers of the last runs in `records` and record_ranges count.
+    """
+    state = warehouse.state(RECORDS.name)
+    last_run = from_json(warehouse.kernel.domain(state, domain(cluster_id))).last_run
+    if last_run is None:
+        sequence = warehouse.kernel.last_transaction(state, app_id(cluster_id)) or 0
+        return None if is_added(warehouse, RECORD_RANGES, cluster_id, sequence) else RECORD_RANGES.name
+    for table, file in ((RECORD_RANGES, last_run.ranges), (RECORD_PROBLEMS, last_run.problems)):
+        if file and not is_added(warehouse, table, cluster_id, last_run.sequence):
+            return table.name
+    return None
+
+
+def archived_clusters(warehouse: Warehouse) -> list[str]:
+    """The ids of the clusters whose next offsets are in the log of table `records`."""
+    names = warehouse.kernel.domains(warehouse.state(RECORDS.name))
+    return [name.removeprefix(domain("")) for name in names if name.startswith(domain(""))]
+
+
 def last_problems_run(warehouse: Warehouse, cluster_id: str) -> int:
     """The number of the last run whose rows record_problems has, 0 if there is none."""
     return warehouse.kernel.last_transaction(warehouse.state(RECORD_PROBLEMS.name), app_id(cluster_id)) or 0
@@ -111,10 +133,8 @@ def commit_pending_of_all(warehouse: Warehouse, clock: Clock) -> None:
     Maintenance does so before it removes old files: in format 1 pending files lie beside data files, named by no version.
     """
     state = warehouse.state(RECORDS.name)
-    for name in warehouse.kernel.domains(state):
-        cluster_id = name.removeprefix(domain(""))
-        if name != cluster_id:
-            commit_pending(warehouse, cluster_id, from_json(warehouse.kernel.domain(state, name)), clock)
+    for cluster_id in archived_clusters(warehouse):
+        commit_pending(warehouse, cluster_id, from_json(warehouse.kernel.domain(state, domain(cluster_id))), clock)
 
 
 def pending_url(warehouse: Warehouse, table: Table, file: PendingFile) -> str:

@@ -4,7 +4,7 @@ The history of each topic is in `record_ranges`: its last id, truncations of its
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -79,12 +79,17 @@ class ArchivedTopic:
 
 
 def find_archived(
-    warehouse: Warehouse, cluster: str, topics: Sequence[str], topic_ids: Mapping[str, str]
+    warehouse: Warehouse,
+    cluster: str,
+    topics: Sequence[str],
+    topic_ids: Mapping[str, str],
+    check: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> list[ArchivedTopic]:
     """Find the archived records of topics of a cluster, given by its name or by Kafka's id of it.
 
     Of a re-created topic, those since then, unless `topic_ids` names another id ("none" for a topic that had none). ConfigError
-    lists every topic that is not archived, and a name that several clusters had.
+    lists every topic that is not archived, and a name that several clusters had. `check` gets the ids of the cluster after the
+    ranges are read and before the problems are, and raises if commits of an ingest are pending.
     """
     faults, results = list[str](), list[ArchivedTopic]()
     by_topic = {topic: _rows(warehouse, RECORD_RANGES, {"topic": topic}, _RANGE) for topic in topics}
@@ -96,6 +101,7 @@ def find_archived(
                 f"--from-cluster: {cluster} was the name of several clusters: give one of their ids, {', '.join(cluster_ids)}"
             ]
         )
+    check(cluster_ids)
     for topic, rows in by_topic.items():
         of_cluster = [row for row in rows if row["cluster_id"] in cluster_ids]
         known = incarnations(of_cluster)

@@ -18,6 +18,7 @@ from kafka_lagoon.restore.archived import NO_ID, ArchivedTopic
 from kafka_lagoon.restore.finished import FinishedRestore, topics_of
 from kafka_lagoon.restore.group_offsets import RestoredPartition
 from kafka_lagoon.restore.offset_map import PartitionMap
+from kafka_lagoon.restore.pending_ingest import commit_pending_of, refuse_pending
 from kafka_lagoon.restore.plan import PartitionKey, RestorePlan
 from kafka_lagoon.restore.progress import Progress, ProgressStore
 from kafka_lagoon.restore.receipts import OTHER_RECORDS
@@ -134,6 +135,10 @@ def restore(
 
 def _begin_or_continue(run: RestoreRun, confirm: Callable[[RestoreResult], bool]) -> RestoreResult:
     run.steps.step("plan", len(run.request.topics))
+    if run.request.is_dry_run:  # writes nothing
+        refuse_pending(run.warehouse, run.request.from_cluster)
+    else:
+        commit_pending_of(run.warehouse, run.request.from_cluster, run.clock)
     last = None if run.request.is_new else run.store.last()
     if last is None:
         return _begin(run, confirm)

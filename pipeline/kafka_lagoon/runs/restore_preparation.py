@@ -4,6 +4,7 @@ Nothing is sent to the target before the caller has confirmed it, and nothing is
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.execution import execute, make_plan
@@ -26,6 +27,7 @@ from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.restore.archived import ArchivedTopic, files_of, find_archived, source_files
 from kafka_lagoon.restore.execution import packed, run_tasks
 from kafka_lagoon.restore.finished import earlier_restores
+from kafka_lagoon.restore.pending_ingest import refuse_pending
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import ProgressStore
 from kafka_lagoon.restore.request import RestoreRequest
@@ -143,11 +145,13 @@ def requested_topics(run: RestoreRun) -> Sequence[str]:
 def find_source(run: RestoreRun, topics: Sequence[str], topic_ids: Mapping[str, str]) -> RestoreSource:
     """Find the archived records of topics; ConfigError if a requested partition is not archived.
 
-    NeedsSession if the warehouse has no session of Spark, and there is too much for this process alone.
+    NeedsSession if the warehouse has no session of Spark, and there is too much for this process alone. TableError if commits
+    of the source cluster's last ingest are pending.
     """
     request, faults = run.request, list[str]()
     chosen, files = list[ArchivedTopic](), dict[str, Sequence[DescribedFile]]()
-    for topic in find_archived(run.warehouse, request.from_cluster, topics, topic_ids or request.topic_ids):
+    check = partial(refuse_pending, run.warehouse, request.from_cluster)
+    for topic in find_archived(run.warehouse, request.from_cluster, topics, topic_ids or request.topic_ids, check):
         partitions = request.partitions.get(topic.topic, tuple(topic.partitions))
         faults += [
             f"--partitions: nothing is archived of partition {number} of topic {topic.topic}"
