@@ -41,9 +41,29 @@ def a_range(ingest_id: str, start: int, end: int, **more: object) -> RecordRange
     return row
 
 
+def escaped(ingest_id: str, offset: int, topic_id: str | None) -> RecordProblemRow:
+    """Make the problem of a record whose header keys are escaped."""
+    return RecordProblemRow(
+        ingest_id=ingest_id,
+        cluster="c",
+        cluster_id="cluster-id",
+        topic="t",
+        topic_id=topic_id,
+        partition=0,
+        base_offset=offset,
+        last_offset=offset,
+        reason="HEADER_KEY_NOT_UTF8",
+        detail=None,
+        raw=None,
+    )
+
+
 @pytest.mark.spark
 def test_the_last_topic_of_a_name(warehouse: Warehouse) -> None:
-    """Truncations become filters, escaped keys become ranges of offsets; an earlier topic is found by its id."""
+    """Truncations become filters, escaped keys become ranges of offsets; an earlier topic is found by its id.
+
+    Escaped keys of a record that a truncation took back say nothing of the record that replaced it (offset 16).
+    """
     store(
         warehouse,
         a_range("0192-0001", 0, 9, topic_id="old"),
@@ -52,25 +72,12 @@ def test_the_last_topic_of_a_name(warehouse: Warehouse) -> None:
         a_range("0192-0003", 15, 30, topic_id="new", codec="gzip,zstd"),
         a_range("0192-0003", 0, 4, topic_id="new", partition=1, lost=3, bytes_fetched=0),
     )
-    problem = RecordProblemRow(
-        ingest_id="0192-0003",
-        cluster="c",
-        cluster_id="cluster-id",
-        topic="t",
-        topic_id="new",
-        partition=0,
-        base_offset=17,
-        last_offset=17,
-        reason="HEADER_KEY_NOT_UTF8",
-        detail=None,
-        raw=None,
-    )
-    store(warehouse, problem)
+    store(warehouse, escaped("0192-0002", 16, "new"), escaped("0192-0002", 14, "new"), escaped("0192-0003", 17, "new"))
     cluster = range_row("", "t", 0, 0).cluster or "cluster-id"
     (results,) = find_archived(warehouse, cluster, ["t"], {})
     assert (results.topic_id, list(results.other_ids), results.codecs) == ("new", ["old"], {"none", "zstd", "gzip"})
     whole = results.partitions[0]
-    assert (whole.from_offset, whole.to_offset, whole.escaped) == (0, 30, ((17, 17),))
+    assert (whole.from_offset, whole.to_offset, whole.escaped) == (0, 30, ((14, 14), (17, 17)))
     assert whole.superseded == (SupersededRange(ingest_id="0192-0002", from_offset=15, to_offset=20),)
     assert results.missing["lost"] == 3
     assert results.sizes == {0: 3}  # the range of partition 1 was rebuilt, and does not say it
@@ -181,22 +188,7 @@ def test_a_topic_that_got_an_id_later(monkeypatch: pytest.MonkeyPatch) -> None:
         a_range("0192-0003", 10, 10, topic_id="new"),
         a_range("0192-0003", 10, 11, topic_id="new"),
     ]
-    problems = [
-        RecordProblemRow(
-            ingest_id=run,
-            cluster="c",
-            cluster_id="cluster-id",
-            topic="t",
-            topic_id=None,
-            partition=0,
-            base_offset=offset,
-            last_offset=offset,
-            reason="HEADER_KEY_NOT_UTF8",
-            detail=None,
-            raw=None,
-        )
-        for run, offset in (("0192-0001", 20), ("0192-0002", 2))
-    ]
+    problems = [escaped(run, offset, None) for run, offset in (("0192-0001", 20), ("0192-0002", 2))]
     stored = {RECORD_RANGES.name: ranges, RECORD_PROBLEMS.name: problems}
     monkeypatch.setattr(archived, "_rows", lambda _warehouse, table, *_: rows_of(*stored[table.name]))
     (topic,) = find_archived(cast("Any", None), "cluster-id", ["t"], {})

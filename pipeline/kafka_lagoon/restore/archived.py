@@ -15,7 +15,7 @@ from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.fetch.range_history import Incarnation, archived_range, incarnations, superseded
+from kafka_lagoon.fetch.range_history import Incarnation, SupersededRange, archived_range, incarnations, superseded
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.restore.archive_reader import ArchivedPartition
@@ -133,6 +133,7 @@ def _topic(warehouse: Warehouse, topic: str, of: Incarnation, other_ids: Sequenc
     for number in sorted({row["partition"] for row in ranges}):
         of_one = [row for row in ranges if row["partition"] == number]
         first, end = archived_range(of_one)
+        not_of_log = (*superseded(of_one), *of.earlier_ranges(number))
         partitions[number] = ArchivedPartition(
             cluster_id=cluster_id,
             topic=topic,
@@ -140,8 +141,12 @@ def _topic(warehouse: Warehouse, topic: str, of: Incarnation, other_ids: Sequenc
             partition=number,
             from_offset=first,
             to_offset=end,
-            superseded=(*superseded(of_one), *of.earlier_ranges(number)),
-            escaped=tuple(escaped.get(number, ())),
+            superseded=not_of_log,
+            escaped=tuple(
+                (row["base_offset"], row["last_offset"])
+                for row in escaped.get(number, ())
+                if not any(_covers(one, row) for one in not_of_log)
+            ),
             began_without_id=of.began_without_id,
         )
     records, sizes, missing = Counter[int](), Counter[int](), Counter[str]()
@@ -166,15 +171,23 @@ def _topic(warehouse: Warehouse, topic: str, of: Incarnation, other_ids: Sequenc
     )
 
 
-def _escaped(warehouse: Warehouse, cluster_id: str, topic: str, of: Incarnation) -> Mapping[int, list[tuple[int, int]]]:
-    """Ranges of offsets, by partition, whose header keys are not UTF-8."""
-    results: dict[int, list[tuple[int, int]]] = {}
+def _escaped(
+    warehouse: Warehouse, cluster_id: str, topic: str, of: Incarnation
+) -> Mapping[int, list[Mapping[str, Any]]]:
+    """The problems of records whose header keys are not UTF-8, by partition; also those of superseded records."""
+    results: dict[int, list[Mapping[str, Any]]] = {}
     for row in _rows(warehouse, RECORD_PROBLEMS, {"cluster_id": cluster_id, "reason": HEADER_KEY_NOT_UTF8}, _PROBLEM):
-        is_earlier = row["ingest_id"] in {one.ingest_id for one in of.earlier_ranges(row["partition"])}
-        has_no_id = of.began_without_id and row["topic_id"] is None and not is_earlier
+        has_no_id = of.began_without_id and row["topic_id"] is None
         if row["topic"] == topic and (row["topic_id"] == of.topic_id or has_no_id):
-            results.setdefault(row["partition"], []).append((row["base_offset"], row["last_offset"]))
+            results.setdefault(row["partition"], []).append(row)
     return results
+
+
+def _covers(superseded_range: SupersededRange, row: Mapping[str, Any]) -> bool:
+    """True if a problem is one of a superseded record: the record that the log has at its offset may have other keys."""
+    offset: int = row["base_offset"]
+    is_within = superseded_range.from_offset <= offset < superseded_range.to_offset
+    return is_within and superseded_range.ingest_id == row["ingest_id"]
 
 
 def _rows(
