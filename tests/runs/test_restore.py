@@ -14,9 +14,11 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.job_settings import RestoreSettings
 from kafka_lagoon.restore.progress import start_of
 from kafka_lagoon.restore.request import RestoreRequest
+from kafka_lagoon.restore.writing import Writing
 from kafka_lagoon.runs import restore as restore_steps
 from kafka_lagoon.runs.restore import RestoreResult
 from kafka_lagoon.runs.restore_preparation import RestoreRun, RestoreSource
+from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
 from tests.restore.test_finished import PLAN, RECEIPT, archived, target
@@ -47,7 +49,9 @@ def repeated(monkeypatch: pytest.MonkeyPatch, connect: Callable[[], Cluster]) ->
     monkeypatch.setattr(RestoreRun, "described", lambda *_: target(11, 20, configs={"retention.ms": "5"}))
     cluster = connect()
 
-    def run_again(*, is_finished: bool = True, **options: Any) -> tuple[RestoreResult, list[Action]]:
+    def run_again(
+        *, is_finished: bool = True, receipt: RestoreReceiptRow = RECEIPT, **options: Any
+    ) -> tuple[RestoreResult, list[Action]]:
         done: list[Action] = []
 
         def execute(_: RestoreRun, actions: Sequence[Action]) -> list[Any]:
@@ -55,7 +59,9 @@ def repeated(monkeypatch: pytest.MonkeyPatch, connect: Callable[[], Cluster]) ->
             return []
 
         progress = replace(start_of(OF_SNAPSHOT), is_finished=is_finished)
-        store = SimpleNamespace(last=lambda: (OF_SNAPSHOT, progress), receipts=lambda _: [RECEIPT])
+        store = SimpleNamespace(
+            last=lambda: (OF_SNAPSHOT, progress), receipts=lambda _: [receipt], add_receipts=lambda _: None
+        )
         request = RestoreRequest(
             from_cluster="old", to_cluster="new", topics=("t",), renames={"t": KEY.topic}, **options
         )
@@ -83,6 +89,19 @@ def test_nothing_more_is_asked(repeated: Repeated) -> None:
     result, done = repeated()
     assert (result.plan, result.notes, result.actions, done) == (OF_SNAPSHOT, [], (), [])
     assert result.is_complete
+
+
+@pytest.mark.parametrize("is_dry_run", [True, False])
+def test_a_partition_that_could_not_be_read_back(
+    repeated: Repeated, monkeypatch: pytest.MonkeyPatch, is_dry_run: bool
+) -> None:
+    """The same command reads it back again, and plans nothing; a dry run only shows the receipts."""
+    unread = replace(RECEIPT, records_read_back=None, digest_read_back=None, problem="NOT_LEADER_OR_FOLLOWER")
+    monkeypatch.setattr(Writing, "write", lambda _, progress, __: (progress, {}))
+    monkeypatch.setattr(Writing, "maps", lambda _: {})
+    monkeypatch.setattr(Writing, "check", lambda *_: [RECEIPT])
+    result, _ = repeated(receipt=unread, is_dry_run=is_dry_run)
+    assert (result.plan, result.receipts) == (OF_SNAPSHOT, [unread] if is_dry_run else [RECEIPT])
 
 
 @pytest.mark.parametrize("is_dry_run", [True, False])

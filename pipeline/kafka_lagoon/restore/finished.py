@@ -22,10 +22,15 @@ _WRITTEN = ["restore_id", "target_cluster_id", "target_topic", "target_topic_id"
 
 @frozen
 class FinishedRestore:
-    """A finished restore: everything was written and read back. It has one receipt for each partition."""
+    """A finished restore: everything was written, and read back where that was possible. Each partition has a receipt."""
 
     plan: RestorePlan
     receipts: Sequence[RestoreReceiptRow]
+
+    @property
+    def is_unread(self) -> bool:
+        """True if a partition could not be read back, as when its leader did not answer."""
+        return any(row.digest_read_back is None for row in self.receipts)
 
     @property
     def finished_at_ms(self) -> int:

@@ -1,8 +1,8 @@
 """Writes archived records back into a cluster: connect, lock, plan, create topics, write, read back, commit offsets of groups.
 
 Every step may be cut off at any point. A run with the same request finds the plan and how far it is, and goes on. If the
-restore has finished and is still in the target, nothing is written again; a run that is to commit offsets checks it once more
-and commits them, because groups that had members may have none now.
+restore has finished and is still in the target, nothing is written again. It is checked once more if a partition could not be
+read back, and by a run that is to commit offsets, because groups that had members may have none now.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -193,7 +193,8 @@ def _after_finished(run: RestoreRun, plan: RestorePlan, progress: Progress) -> R
     notes = list(finished.not_restored(source.topics))
     result = replace(_result(run, source), notes=notes, finished_at=finished.finished_at, plan=plan)
     result = _with_later_options(run, source, plan, result)
-    if not run.request.with_offsets:
+    reads_again = finished.is_unread and not run.request.is_dry_run
+    if not (run.request.with_offsets or reads_again):
         return replace(result, receipts=finished.receipts)
     return _carry_out(run, source, replace(result, progress=progress, went_on=True))
 
