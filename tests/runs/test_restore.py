@@ -98,7 +98,7 @@ def test_a_partition_that_could_not_be_read_back(
     """The same command reads it back again, and plans nothing; a dry run only shows the receipts."""
     unread = replace(RECEIPT, records_read_back=None, digest_read_back=None, problem="NOT_LEADER_OR_FOLLOWER")
     monkeypatch.setattr(Writing, "write", lambda _, progress, __: (progress, {}))
-    monkeypatch.setattr(Writing, "maps", lambda _: {})
+    monkeypatch.setattr(Writing, "maps", lambda _: ({}, {}))
     monkeypatch.setattr(Writing, "check", lambda *_: [RECEIPT])
     result, _ = repeated(receipt=unread, is_dry_run=is_dry_run)
     assert (result.plan, result.receipts) == (OF_SNAPSHOT, [unread] if is_dry_run else [RECEIPT])

@@ -18,8 +18,17 @@ from kafka_lagoon.errors import BrokerError, TargetChanged
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED, ReadOptions, Split
+from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.topic_partition import TopicPartition
+
+
+@frozen
+class OwnRecords:
+    """The offsets of the records of a restore; `compacted` counts offsets in between without a record, of whoever wrote it."""
+
+    offsets: NDArray[np.int64]
+    compacted: int = 0
 
 
 def find_own_records(
@@ -32,8 +41,8 @@ def find_own_records(
     options: ReadOptions,
     *,
     in_transactions: bool,
-) -> NDArray[np.int64]:
-    """The offsets, from `from_offset` to the end of the log, of records that a producer wrote, with or without transactions.
+) -> OwnRecords:
+    """The records, from `from_offset` to the end of the log, that a producer wrote, with or without transactions.
 
     TargetChanged if the log ends before `from_offset` or no longer has all that followed; BrokerError if it cannot be read.
     """
@@ -41,7 +50,7 @@ def find_own_records(
     if log.high_watermark < from_offset:
         raise TargetChanged(*partition, f"ends at {log.high_watermark}, and records up to {from_offset} were restored")
     if end <= from_offset:
-        return np.empty(0, np.int64)
+        return OwnRecords(offsets=np.empty(0, np.int64))
     split = Split(
         topic=partition.topic,
         topic_id=topic_id,
@@ -57,7 +66,8 @@ def find_own_records(
         raise BrokerError(-1, outcome.failure, FETCH.name, f"{partition.topic}-{partition.partition}", outcome.detail)
     if outcome.counts.lost or outcome.counts.corrupt:
         raise TargetChanged(*partition, f"no longer has all records that were written since offset {from_offset}")
-    return np.concatenate([np.empty(0, np.int64), *results])
+    offsets = np.concatenate([np.empty(0, np.int64), *results])
+    return OwnRecords(offsets=offsets, compacted=outcome.counts.compacted)
 
 
 def last_sequences(

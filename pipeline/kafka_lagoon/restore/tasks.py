@@ -32,7 +32,7 @@ from kafka_lagoon.restore.archive_reader import read_archived
 from kafka_lagoon.restore.asked_together import AskedTogether, logs_of
 from kafka_lagoon.restore.offset_map import OffsetRange, batch_ranges, joined
 from kafka_lagoon.restore.open_files import OpenFiles, SourceFile
-from kafka_lagoon.restore.own_records import find_own_records, last_sequences
+from kafka_lagoon.restore.own_records import OwnRecords, find_own_records, last_sequences
 from kafka_lagoon.restore.partition_writer import PartitionWriter, SendOptions
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Position
@@ -153,9 +153,13 @@ class _Written:
         self.position = self.work.position
 
     def add(self, records: pa.RecordBatch, ranges: Sequence[OffsetRange]) -> None:
-        """Count written records; `ranges` are their offsets."""
+        """Count written records; `ranges` are their offsets. TargetChanged if these are not after those of earlier records."""
         *before, last = [*self.ranges[-1:], *ranges]
-        self.ranges = [*self.ranges[:-1], *joined([*before, last])]
+        try:
+            following = joined([*before, last])
+        except ValueError as error:  # an unclean election took back what was written
+            raise TargetChanged(*self.work.planned.target, f"was truncated since the restore began: {error}") from error
+        self.ranges = [*self.ranges[:-1], *following]
         self.position = replace(
             self.position,
             next_offset=last.source_end,
@@ -227,14 +231,12 @@ class _Rows:
         return batch
 
 
-def _take_found(
-    task: _Task, written: _Written, rows: _Rows, log: LogBounds | Failure, producer_ids: Collection[int]
-) -> None:
-    """Count the records that earlier attempts wrote after the position; `log` has the bounds of the partition now."""
+def _find(task: _Task, written: _Written, log: LogBounds | Failure, producer_ids: Collection[int]) -> OwnRecords:
+    """Find the records that earlier attempts wrote after the position; `log` has the bounds of the partition now."""
     if isinstance(log, Failure):
         raise _refused(log)
     work, plan = written.work, task.settings.plan
-    offsets = find_own_records(
+    return find_own_records(
         task.cluster,
         TopicPartition(*work.planned.target),
         work.planned.target_topic_id,
@@ -244,13 +246,17 @@ def _take_found(
         task.settings.reading,
         in_transactions=plan.is_transactional,
     )
+
+
+def _take_found(written: _Written, rows: _Rows, offsets: NDArray[np.int64]) -> None:
+    """Count the records that earlier attempts wrote at these offsets: none of them may be missing."""
     done = 0
     for records in rows.take(len(offsets)):
         where = offsets[done : done + records.num_rows]
         done += records.num_rows
         written.add(records, _ranges_between(records, where))
     if done < len(offsets):
-        raise TargetChanged(*work.planned.target, "has more records of this restore than the archive")
+        raise TargetChanged(*written.work.planned.target, "has more records of this restore than the archive")
 
 
 def _write(task: _Task, written: _Written, rows: _Rows) -> None:
@@ -260,9 +266,17 @@ def _write(task: _Task, written: _Written, rows: _Rows) -> None:
     """
     settings, plan, target = task.settings, task.settings.plan, TopicPartition(*written.work.planned.target)
     log = task.logs.of(target, task.deadline())
-    _take_found(task, written, rows, log, {plan.producer_id})
+    own = _find(task, written, log, {plan.producer_id})
     last = task.last_sequences.of(target, task.deadline())
-    if isinstance(last, int) and last != (written.position.written - 1) % _SEQUENCES:
+    is_last = last == (written.position.written + len(own.offsets) - 1) % _SEQUENCES
+    if own.compacted and not is_last:
+        raise TargetChanged(
+            *target,
+            f"has {own.compacted} offsets without records from {written.position.target_offset} on: compaction may have "
+            "removed records of the restore before they were counted; start another restore with --new",
+        )
+    _take_found(written, rows, own.offsets)
+    if isinstance(last, int) and not is_last:
         raise OtherAttempt(*target)
     producer = Producer(plan.producer_id, plan.producer_epoch, written.position.written % _SEQUENCES)
     with PartitionWriter(task.cluster, target, written.topics, _options(settings, written.work), producer) as writer:
@@ -280,8 +294,9 @@ def _write_in_transactions(task: _Task, written: _Written, rows: _Rows) -> None:
     producer = TransactionalProducer(cluster, plan.transactional_id(written.work.planned.target))
     first = producer.begin(task.deadline())  # fences other attempts, and aborts their open transactions
     log = task.logs.afresh(target, task.deadline())
-    _take_found(task, written, rows, log, {first.producer_id, plan.producer_id})
-    _check_committed(cluster, plan, written, task.deadline())
+    own = _find(task, written, log, {first.producer_id, plan.producer_id})
+    _check_committed(cluster, plan, written, len(own.offsets), task.deadline())
+    _take_found(written, rows, own.offsets)
     transaction: Transaction | None = first
     batches = rows.until_round_ends()
     while some := _of_about(batches, _TRANSACTION_BYTES):
@@ -301,21 +316,21 @@ def _write_in_transactions(task: _Task, written: _Written, rows: _Rows) -> None:
         written.add_all(sent)
 
 
-def _check_committed(cluster: Cluster, plan: RestorePlan, written: _Written, deadline: Deadline) -> None:
-    """Raise TargetChanged if the group's offset has another number of committed records than was found."""
+def _check_committed(cluster: Cluster, plan: RestorePlan, written: _Written, more: int, deadline: Deadline) -> None:
+    """Raise TargetChanged if the group's offset is not the number of records in the target: `more` than at the position."""
     topic, partition = target = written.work.planned.target
     fetched = committed_offsets(cluster, [plan.group_id], deadline)
     for failure in fetched.failures:
         raise _refused(failure)
-    committed = 0
+    committed, in_target = 0, written.position.written + more
     for group in fetched.answers.values():
         for each in group.topics:
             if each.name == topic:
                 committed = next((p.committed_offset for p in each.partitions if p.partition_index == partition), 0)
-    if max(committed, 0) != written.position.written:
+    if max(committed, 0) != in_target:
         raise TargetChanged(
             *target,
-            f"has {written.position.written} records of the restore, and transactions committed {max(committed, 0)}: "
+            f"has {in_target} records of the restore, and transactions committed {max(committed, 0)}: "
             "some were deleted or compacted",
         )
 

@@ -76,20 +76,25 @@ class Writing:
             ends_at_ms=self.clock.now_ms() + self.limits.commit_interval_ms,
         )
 
-    def maps(self) -> Mapping[PartitionKey, PartitionMap]:
-        """The map of each partition, from the committed rows of all runs."""
-        ranges = self.store.ranges(self.plan.restore_id)
-        return {
-            one.target: PartitionMap(
-                ranges=joined(ranges.get(one.target, ())),
-                source_end=one.source.to_offset,
-                target_start=one.base_offset,
+    def maps(self) -> tuple[Mapping[PartitionKey, PartitionMap], Failures]:
+        """The map of each partition, from the committed rows of all runs; and the partitions whose rows cannot all be true."""
+        committed = self.store.ranges(self.plan.restore_id)
+        maps, failures = dict[PartitionKey, PartitionMap](), dict[PartitionKey, str]()
+        for planned in self.plan.partitions:
+            try:
+                ranges = joined(committed.get(planned.target, ()))
+            except ValueError as error:
+                failures[planned.target] = (
+                    f"table restore_map is wrong about it ({error}): start another restore with --new"
+                )
+                continue
+            maps[planned.target] = PartitionMap(
+                ranges=ranges, source_end=planned.source.to_offset, target_start=planned.base_offset
             )
-            for one in self.plan.partitions
-        }
+        return maps, failures
 
     def check(self, progress: Progress, maps: Mapping[PartitionKey, PartitionMap]) -> list[RestoreReceiptRow]:
-        """Read back every partition and compare it with the records that had to be written."""
+        """Read back every partition that has a map, and compare it with the records that had to be written."""
         restored = [
             Restored(
                 source_topic=one.source.topic,
@@ -102,6 +107,7 @@ class Writing:
                 offset_map=maps[one.target],
             )
             for one in self.plan.partitions
+            if one.target in maps
         ]
         settings = CheckSettings(
             kafka=self.cluster.settings,

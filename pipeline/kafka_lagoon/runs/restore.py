@@ -238,10 +238,10 @@ def _carry_out(run: RestoreRun, source: RestoreSource, result: RestoreResult) ->
     if failures:
         return result
     run.steps.step("check", _written(progress))
-    maps = writing.maps()
+    maps, failures = writing.maps()
     receipts = writing.check(progress, maps)
     run.store.add_receipts(receipts)
-    result = replace(result, receipts=receipts)
+    result = replace(result, receipts=receipts, failures=failures)
     if run.request.with_offsets:
         made = _offset_commits(run, plan, receipts, maps)
         run.steps.step("offsets", len(made.actions))
@@ -251,7 +251,7 @@ def _carry_out(run: RestoreRun, source: RestoreSource, result: RestoreResult) ->
             offsets_left=len(made.notes),
             altered=[*result.altered, *run.execute(made.actions)],
         )
-    if progress.is_finished:
+    if progress.is_finished or failures:
         return result
     return replace(result, progress=run.store.commit(replace(progress, is_finished=True), []))
 

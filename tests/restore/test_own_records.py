@@ -1,0 +1,128 @@
+"""An attempt counts the records of those before it only if none of them can be missing."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.errors import TargetChanged
+from kafka_lagoon.fetch.split import ReadOptions
+from kafka_lagoon.protocol.messages.describe_producers import ProducerState
+from kafka_lagoon.restore import partition_writer
+from kafka_lagoon.restore.offset_map import OffsetRange
+from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
+from kafka_lagoon.restore.progress import Position
+from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, _Written, restore_partitions
+from tests.clock import CLOCK
+from tests.compare.logs import append, record
+from tests.fake.cluster import FakeCluster, FakePartition
+from tests.restore.lake import records, wanted, write_files
+
+PRODUCER_ID, RECORDS = 4000, 20
+BEGIN = Position(next_offset=0, target_offset=0)
+Attempt = Callable[[], WorkResult]
+
+
+@pytest.fixture
+def state() -> FakeCluster:
+    """A topic with one partition, without records."""
+    state = FakeCluster()
+    state.add_topic("t", 1, end=0)
+    return state
+
+
+@pytest.fixture
+def target(state: FakeCluster) -> FakePartition:
+    """The partition that is written to."""
+    return state.topics["t"].partitions[0]
+
+
+def work(folder: Path) -> Work:
+    """Make a partition of twenty archived records."""
+    planned = PlannedPartition(
+        source=wanted(0, RECORDS), target=PartitionKey("t", 0), target_topic_id=None, base_offset=0
+    )
+    return Work(planned=planned, position=BEGIN, files=write_files(folder, [records(range(RECORDS))]))
+
+
+@pytest.fixture
+def attempt(connect: Callable[[], Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Attempt:
+    """Make one attempt from the begin, in batches of one record."""
+    monkeypatch.setattr(partition_writer, "TARGET_BATCH_BYTES", 60)
+    plan = RestorePlan(
+        restore_id="r",
+        request={},
+        source_cluster="old",
+        source_cluster_id="old",
+        target_cluster="new",
+        target_cluster_id="new",
+        codec=0,
+        producer_id=PRODUCER_ID,
+        producer_epoch=0,
+        planned_at_ms=0,
+        snapshot_id=None,
+        partitions=(),
+    )
+    kafka, of_partition = connect().settings, work(tmp_path)
+
+    def attempt() -> WorkResult:
+        settings = TaskSettings(
+            kafka=kafka,
+            clock=CLOCK,
+            plan=plan,
+            reading=ReadOptions(fetch_wait_ms=10, stall_timeout_ms=2_000),
+            memory_bytes=1 << 24,
+            timeout_ms=2_000,
+            ends_at_ms=CLOCK.now_ms() + 60_000,
+        )
+        (result,) = restore_partitions(settings, [of_partition])
+        return result
+
+    return attempt
+
+
+def remembers(state: FakeCluster, last_sequence: int) -> None:
+    """Let the leader know the producer of the restore."""
+    producer = ProducerState(producer_id=PRODUCER_ID, producer_epoch=0, last_sequence=last_sequence)
+    state.producers["t", 0] = (producer,)
+
+
+def test_records_of_an_earlier_attempt(target: FakePartition, attempt: Attempt) -> None:
+    """The second attempt finds all of them and writes none."""
+    first, second = attempt(), attempt()
+    assert (first.failure, first.ranges, second) == (None, [OffsetRange(0, 0, RECORDS)], first)
+    assert target.high_watermark == RECORDS
+
+
+@pytest.mark.parametrize("is_remembered", [True, False])
+def test_records_that_compaction_removed(
+    state: FakeCluster, target: FakePartition, attempt: Attempt, is_remembered: bool
+) -> None:
+    """The numbers of those that are left are not known: nothing is counted, and nothing is written."""
+    attempt()
+    del target.log[1]
+    if is_remembered:
+        remembers(state, RECORDS - 1)
+    result = attempt()
+    assert "1 offsets without records from 0 on: compaction may have removed" in str(result.failure)
+    assert (result.position, result.ranges, target.high_watermark) == (BEGIN, [], RECORDS)
+
+
+def test_records_of_others_that_compaction_removed(state: FakeCluster, target: FakePartition, attempt: Attempt) -> None:
+    """The last sequence number shows that all records of the restore are there."""
+    append(target, [record(0), record(1)], size=1)
+    attempt()
+    del target.log[0]
+    assert "compaction may have removed" in str(attempt().failure)
+    remembers(state, RECORDS - 1)
+    result = attempt()
+    assert (result.failure, result.ranges) == (None, [OffsetRange(0, 2, RECORDS)])
+
+
+def test_a_target_that_was_truncated(tmp_path: Path) -> None:
+    """Offsets that go back end the partition, and not the run."""
+    written = _Written(work(tmp_path))
+    written.add(records(range(10)), [OffsetRange(0, 100, 10)])
+    with pytest.raises(TargetChanged, match="partition 0 of topic t was truncated"):
+        written.add(records(range(10, 20)), [OffsetRange(10, 95, 10)])
