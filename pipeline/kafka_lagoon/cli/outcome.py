@@ -75,8 +75,8 @@ class RunOutcome:
     exit_code: int | None = _value("exit code that a run for this cluster or table alone would have")
     error: str | None = _value("reason why nothing was written, or why a partial result is a failure")
     failures: int | None = _value(
-        "snapshot: rows of `collection_failures`; ingest: partitions that were not read to their end, requests that failed, and "
-        "ranges that the next run has to add; restore: partitions that were not written, or whose records read back differ "
+        "snapshot: rows of `collection_failures`; ingest: partitions that were not read to their end, requests that failed, "
+        "and ranges that the next run has to add; restore: partitions that were not written, or whose records read back differ "
         "from the archive, and offsets of groups that were not committed; apply: actions that failed",
         SNAPSHOT,
         INGEST,
