@@ -64,7 +64,11 @@ def test_where_they_are() -> None:
 
 
 def test_a_second_pass_keeps_what_fits() -> None:
-    """If all buckets differ, only the first ones are examined, at least one."""
+    """If all buckets differ, only the first ones are examined, and none that is too large by itself."""
     left, right = {0: list(range(10_000))}, {0: list(range(10_000, 20_000))}
     assert 90 < len(fitting(sums(left), sums(right), 100)) <= 100
-    assert len(fitting(sums(left), sums(right), 0)) == 1
+    assert len(fitting(sums(left), sums(right), 0)) == 0
+    often_left, often_right = {0: [1, *[5] * 1_000]}, {0: [2, *[5] * 1_001]}
+    assert find(often_left, often_right, 10) == [
+        SetDifference(kind=Kind.ALTERED, records=1, left=(0, 0, 0), right=(0, 0, 0))
+    ]

@@ -186,6 +186,18 @@ def test_too_different(state: FakeCluster, settings: KafkaSettings) -> None:
     assert "a sample" in sample.notes[0]
 
 
+def test_records_that_are_there_too_often(state: FakeCluster, settings: KafkaSettings) -> None:
+    """Topics that differ in the number of equal records are different, although these are too many to be kept."""
+    first, second = logs(state, "a", 2)
+    append(first, [record(5)] * 300)
+    append(second, [record(5)] * 100)
+    append(logs(state, "b", 1)[0], [record(5)] * 401)
+    comparison = compare(settings, "a", "b")
+    assert (comparison.is_equal(), comparison.is_whole, comparison.sets) == (False, False, [])
+    assert (comparison.left_records, comparison.right_records) == (400, 401)
+    assert comparison.notes[-1] == "differences are not listed: too many records would have to be kept to find them"
+
+
 def test_what_cannot_be_read(state: FakeCluster, settings: KafkaSettings) -> None:
     """A partition without a response and a broken batch are failures; other partitions are compared."""
     for topic in ("a", "b"):

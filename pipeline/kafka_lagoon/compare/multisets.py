@@ -54,10 +54,14 @@ def _bucket_of(hashes: Hashes) -> NDArray[np.int64]:
 
 
 def fitting(left: BucketSums, right: BucketSums, most: int) -> NDArray[np.int64]:
-    """The first differing buckets that have at most this many records in all, which a second pass can keep."""
+    """The first differing buckets that have at most this many records in all, which a second pass can keep.
+
+    A bucket that has more by itself, because a record is there very often, is left out.
+    """
     buckets = left.differing(right)
-    sizes = np.cumsum(left.counts[buckets] + right.counts[buckets])
-    return buckets[: max(1, int(np.searchsorted(sizes, most, "right")))]
+    sizes = left.counts[buckets] + right.counts[buckets]
+    buckets, sizes = buckets[sizes <= most], sizes[sizes <= most]
+    return buckets[: int(np.searchsorted(np.cumsum(sizes), most, "right"))]
 
 
 def records_in(chunks: Iterable[Chunk], buckets: NDArray[np.int64]) -> Records:

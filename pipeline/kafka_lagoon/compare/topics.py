@@ -79,7 +79,13 @@ def _compare_sets(
     if len(buckets) < len(differing):
         comparison.is_whole = False
         share = len(buckets) / len(differing)
-        comparison.notes.append(f"too many differences: those below are a sample, about {share:.1%} of all")
+        comparison.notes.append(
+            f"too many differences: those below are a sample, about {share:.1%} of all"
+            if len(buckets)
+            else "differences are not listed: too many records would have to be kept to find them"
+        )
+    if not len(buckets):
+        return
 
     left, right = (
         _of_each(connections, sides[index], index, how, lambda chunks: records_in(chunks, buckets))[0]
