@@ -1,5 +1,6 @@
 """A restore that goes on, or has finished, follows the options of the run, or says what they cannot change any more."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -12,12 +13,13 @@ from kafka_lagoon.apply.action import Action
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.job_settings import RestoreSettings
-from kafka_lagoon.restore.progress import start_of
+from kafka_lagoon.records.digests import SequenceDigest
+from kafka_lagoon.restore.progress import Position, start_of
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.writing import Writing
 from kafka_lagoon.runs import restore as restore_steps
 from kafka_lagoon.runs.restore import RestoreResult
-from kafka_lagoon.runs.restore_preparation import RestoreRun, RestoreSource
+from kafka_lagoon.runs.restore_preparation import Preparation, RestoreRun, RestoreSource
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
@@ -60,7 +62,10 @@ def repeated(monkeypatch: pytest.MonkeyPatch, connect: Callable[[], Cluster]) ->
 
         progress = replace(start_of(OF_SNAPSHOT), is_finished=is_finished)
         store = SimpleNamespace(
-            last=lambda: (OF_SNAPSHOT, progress), receipts=lambda _: [receipt], add_receipts=lambda _: None
+            begin=start_of,
+            last=lambda: (OF_SNAPSHOT, progress),
+            receipts=lambda _: [receipt],
+            add_receipts=lambda _: None,
         )
         request = RestoreRequest(
             from_cluster="old", to_cluster="new", topics=("t",), renames={"t": KEY.topic}, **options
@@ -102,6 +107,24 @@ def test_a_partition_that_could_not_be_read_back(
     monkeypatch.setattr(Writing, "check", lambda *_: [RECEIPT])
     result, _ = repeated(receipt=unread, is_dry_run=is_dry_run)
     assert (result.plan, result.receipts) == (OF_SNAPSHOT, [unread] if is_dry_run else [RECEIPT])
+
+
+@pytest.mark.parametrize("is_dry_run", [True, False])
+def test_rows_that_were_removed(repeated: Repeated, monkeypatch: pytest.MonkeyPatch, is_dry_run: bool) -> None:
+    """A new restore notes that the table has fewer records than were archived, unless some are left out on purpose."""
+    position = Position(next_offset=90, target_offset=20, digest=replace(SequenceDigest(), records=20), is_done=True)
+    progress = replace(start_of(PLAN), positions={KEY: position})
+    notes = []
+    for condition in (None, "true"):
+        topic = archived(records=Counter({0: 40})).only([0], condition)
+        source = RestoreSource(topics=[topic], files={"t": []})
+        prepared = Preparation(source=source, targets={}, actions=[], notes=[], snapshot_id=None, records=20)
+        monkeypatch.setattr(restore_steps, "find_source", lambda *_, source=source: source)
+        monkeypatch.setattr(restore_steps, "prepare", lambda *_, prepared=prepared: prepared)
+        monkeypatch.setattr(restore_steps, "create_targets", lambda *_: (PLAN, []))
+        monkeypatch.setattr(restore_steps, "_carry_out", lambda *given: replace(given[-1], progress=progress))
+        notes.append(repeated(is_new=True, is_dry_run=is_dry_run)[0].notes)
+    assert notes == [["t: table records has 20 of the 40 records that were archived: rows were removed"], []]
 
 
 @pytest.mark.parametrize("is_dry_run", [True, False])

@@ -72,6 +72,11 @@ class ArchivedTopic:
         return replace(self, partitions={number: replace(one, condition=condition) for number, one in wanted.items()})
 
     @property
+    def archived(self) -> int:
+        """The number of records of the partitions that their ranges have."""
+        return sum(self.records[number] for number in self.partitions)
+
+    @property
     def identity(self) -> Mapping[str, str]:
         """The columns by which files of table `records` are found."""
         known = {"cluster_id": self.cluster_id, "topic": self.topic}

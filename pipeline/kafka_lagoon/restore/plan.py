@@ -57,6 +57,7 @@ class RestorePlan:
 
     Without `transactional_prefix` all partitions are written under one producer id: brokers count its records for each
     partition. With it each partition has a transactional id that begins so, and a position under the group `group_id`.
+    `records_version` is the version of table `records` that it was made from; None if an earlier release made it.
     """
 
     restore_id: str
@@ -72,6 +73,7 @@ class RestorePlan:
     snapshot_id: str | None
     partitions: Sequence[PlannedPartition]
     is_transactional: bool = False
+    records_version: int | None = None
 
     def settings(self) -> "RestorePlan":
         """The plan without its partitions, as a task needs it."""

@@ -20,13 +20,14 @@ from kafka_lagoon.restore.group_offsets import RestoredPartition
 from kafka_lagoon.restore.offset_map import PartitionMap
 from kafka_lagoon.restore.pending_ingest import commit_pending_of, refuse_pending
 from kafka_lagoon.restore.plan import PartitionKey, RestorePlan
+from kafka_lagoon.restore.planned_records import refuse_removed
 from kafka_lagoon.restore.progress import Progress, ProgressStore
 from kafka_lagoon.restore.receipts import OTHER_RECORDS
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.saved_state import Alterations, commits, opened
 from kafka_lagoon.restore.snapshot_choice import check_snapshot
 from kafka_lagoon.restore.topic_names import matching_topics
-from kafka_lagoon.restore.writing import Writing
+from kafka_lagoon.restore.writing import Writing, memory_bytes
 from kafka_lagoon.runs.context import Progress as Steps
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.restore_preparation import (
@@ -147,7 +148,9 @@ def _begin_or_continue(run: RestoreRun, confirm: Callable[[RestoreResult], bool]
         return _after_finished(run, plan, progress) or _begin(run, confirm)
     topic_ids = {one.source.topic: one.source.topic_id or NO_ID for one in plan.partitions}
     source = find_source(run, topics_of(plan), topic_ids)
-    result = replace(_result(run, source), plan=plan, progress=progress, went_on=True)
+    size = memory_bytes(run.limits)
+    notes = refuse_removed(run.warehouse, plan, progress, source.topics, source.files, size)
+    result = replace(_result(run, source), plan=plan, progress=progress, went_on=True, notes=notes)
     return _carry_out(run, source, _with_later_options(run, source, plan, result))
 
 
@@ -209,13 +212,31 @@ def _begin(run: RestoreRun, confirm: Callable[[RestoreResult], bool]) -> Restore
         targets={topic: target.name for topic, target in prepared.targets.items()},
         to_write=prepared.records,
     )
+    whole = [topic for topic in source.topics if not source.is_filtered(topic)]
     if run.request.is_dry_run:
-        return result
+        is_whole = prepared.records is not None and len(whole) == len(source.topics)
+        return _with_missing_rows(result, whole, prepared.records or 0) if is_whole else result
     if not confirm(result):
         return replace(result, is_declined=True)
     run.steps.step("topics", len(prepared.actions))
     plan, altered = create_targets(run, prepared)
-    return _carry_out(run, source, replace(result, plan=plan, progress=run.store.begin(plan), altered=altered))
+    result = _carry_out(run, source, replace(result, plan=plan, progress=run.store.begin(plan), altered=altered))
+    if result.progress is None or result.failures:
+        return result
+    for topic in whole:
+        targets = [one.target for one in plan.partitions if one.source.topic == topic.topic]
+        result = _with_missing_rows(result, [topic], sum(result.progress.positions[key].written for key in targets))
+    return result
+
+
+def _with_missing_rows(result: RestoreResult, topics: Sequence[ArchivedTopic], records: int) -> RestoreResult:
+    """The result with a note if table `records` has fewer records of these topics than their ranges."""
+    archived = sum(topic.archived for topic in topics)
+    if records >= archived:
+        return result
+    names = ", ".join(topic.topic for topic in topics)
+    note = f"{names}: table records has {records:,} of the {archived:,} records that were archived: rows were removed"
+    return replace(result, notes=[*result.notes, note])
 
 
 def _carry_out(run: RestoreRun, source: RestoreSource, result: RestoreResult) -> RestoreResult:

@@ -89,10 +89,11 @@ class RestoreRun:
 
 @frozen
 class RestoreSource:
-    """Archived topics, and the data files that hold each of them."""
+    """Archived topics, and the data files that hold each of them; `version` of table `records` has all of their records."""
 
     topics: Sequence[ArchivedTopic]
     files: Mapping[str, Sequence[DescribedFile]]
+    version: int | None = None
 
     @property
     def size(self) -> int:
@@ -104,15 +105,18 @@ class RestoreSource:
             for topic in self.topics
         )
 
+    def is_filtered(self, topic: ArchivedTopic) -> bool:
+        """True if rows of the chosen partitions may be left out: by a condition, superseded, or of aborted transactions."""
+        has_aborted = any(
+            file.greatest.get("is_aborted") is not False or file.nulls.get("is_aborted") != 0
+            for file in self.files[topic.topic]
+        )
+        return has_aborted or any(one.condition or one.superseded for one in topic.partitions.values())
+
     def has_all_rows(self, topic: ArchivedTopic) -> bool:
         """True if the log and the ranges show that every row of a topic's files is restored."""
-        files = self.files[topic.topic]
-        is_selective = any(one.condition or one.superseded for one in topic.partitions.values())
-        has_aborted = any(
-            file.greatest.get("is_aborted") is not False or file.nulls.get("is_aborted") != 0 for file in files
-        )
-        rows = sum(file.rows or 0 for file in files)
-        return not (is_selective or has_aborted) and rows == sum(topic.records[number] for number in topic.partitions)
+        rows = sum(file.rows or 0 for file in self.files[topic.topic])
+        return not self.is_filtered(topic) and rows == topic.archived
 
 
 @frozen
@@ -159,10 +163,12 @@ def find_source(run: RestoreRun, topics: Sequence[str], topic_ids: Mapping[str, 
             if number not in topic.partitions
         ]
         chosen.append(topic.only(partitions, request.condition))
+    version = run.warehouse.state(RECORDS.name).version  # after the ranges, whose records it has
+    for topic in chosen:
         files[topic.topic] = files_of(run.warehouse, topic)
     if faults:
         raise ConfigError(faults)
-    source = RestoreSource(topics=chosen, files=files)
+    source = RestoreSource(topics=chosen, files=files, version=version)
     refuse_alone(run.warehouse, source.size, run.limits.local_max_bytes)
     return source
 
@@ -337,6 +343,7 @@ def _plan(
         planned_at_ms=now_ms,
         partitions=partitions,
         is_transactional=run.request.is_transactional,
+        records_version=prepared.source.version,
     )
 
 
