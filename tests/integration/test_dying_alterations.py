@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 
 from kafka_lagoon.query import duckdb_engine
+from tests.integration import every_broker
 from tests.integration.administered import Administered
 from tests.integration.state import create_topics
 
@@ -76,7 +77,14 @@ def check_point(administered: Administered, warehouse: Path, prefix: str, point:
     """Let a run die at this step, and compare the table with the cluster."""
     exit_code = run(administered, warehouse, prefix, point)
     assert exit_code in (0, -SIGKILL)
-    is_changed, said = changed(administered, prefix), outcomes(warehouse, prefix)
+    said = outcomes(warehouse, prefix)
+    done = {
+        name for name, outcome in said.items() if outcome == "done"
+    }  # brokers learn late what the controller has done
+    every_broker.wait_until(
+        lambda: all(is_changed for name, is_changed in changed(administered, prefix).items() if name in done)
+    )
+    is_changed = changed(administered, prefix)
     assert set(said) in (set(), set(is_changed))
     for name, was_changed in is_changed.items():
         assert said.get(name, "unrecorded") in (("done", "unknown") if was_changed else ("unknown", "unrecorded"))
