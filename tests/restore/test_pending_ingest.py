@@ -56,7 +56,7 @@ def test_the_first_ingest_of_a_cluster(warehouse: Warehouse) -> None:
 
 
 def test_other_clusters(warehouse: Warehouse) -> None:
-    """What an ingest of another cluster left pending is neither committed nor refused."""
+    """Pending commits of another cluster are neither made nor refused."""
     ingest(kernel_writer(warehouse), 1, 5)
     die(warehouse, 2, 9, 1)
     refuse_pending(warehouse, "another")

@@ -123,7 +123,7 @@ def test_a_third_broker_decides(
 
 
 def test_a_topic_that_was_deleted_meanwhile(state: FakeCluster) -> None:
-    """What two brokers do not describe is not there."""
+    """A partition that two brokers do not describe is not there."""
     state.faults = [lacks(2, "other"), lacks(3, "other")]
     assert read(state) == EligibleAnswers(eligible={**TRUE, "other": {}})
 

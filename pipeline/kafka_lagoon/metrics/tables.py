@@ -99,7 +99,7 @@ def _groups(ask: Ask, newest: Mapping[str, Any]) -> dict[str, GroupFacts]:
 
 
 def _outcome(ask: Ask, table: str, newest: Mapping[str, Any]) -> str | None:
-    """How the collection of a table ended; None for snapshots of version 0.1.0."""
+    """The outcome of the collection of a table; None for snapshots of version 0.1.0."""
     statement = f"SELECT outcome FROM table_states WHERE {{}} AND table_name = '{table}'"  # noqa: S608  names of ours
     return next((row["outcome"] for row in _of_snapshot(ask, statement, newest)), None)
 
