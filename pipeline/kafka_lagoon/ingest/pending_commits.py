@@ -43,10 +43,14 @@ def pending_rows(warehouse: Warehouse, cluster_id: str) -> str | None:
     if last_run is None:
         sequence = warehouse.kernel.last_transaction(state, app_id(cluster_id)) or 0
         return None if is_added(warehouse, RECORD_RANGES, cluster_id, sequence) else RECORD_RANGES.name
+    return next((table.name for table, _ in _pending(warehouse, cluster_id, last_run)), None)
+
+
+def _pending(warehouse: Warehouse, cluster_id: str, last_run: LastRun) -> Iterator[tuple[Table, PendingFile]]:
+    """Find the tables that lack rows of a run, in the order of their commits, and the files with these rows."""
     for table, file in ((RECORD_RANGES, last_run.ranges), (RECORD_PROBLEMS, last_run.problems)):
         if file and not is_added(warehouse, table, cluster_id, last_run.sequence):
-            return table.name
-    return None
+            yield table, file
 
 
 def archived_clusters(warehouse: Warehouse) -> list[str]:
@@ -108,9 +112,8 @@ def commit_pending(warehouse: Warehouse, cluster_id: str, offsets: NextOffsets, 
 
 def add_pending(warehouse: Warehouse, cluster_id: str, topics: Mapping[str, Archived], last_run: LastRun) -> None:
     """Do the same where the caller holds the lock of commits."""
-    for table, file in ((RECORD_RANGES, last_run.ranges), (RECORD_PROBLEMS, last_run.problems)):
-        if file and not is_added(warehouse, table, cluster_id, last_run.sequence):
-            _add(warehouse, table, cluster_id, topics, last_run, file)
+    for table, file in _pending(warehouse, cluster_id, last_run):
+        _add(warehouse, table, cluster_id, topics, last_run, file)
 
 
 @contextmanager

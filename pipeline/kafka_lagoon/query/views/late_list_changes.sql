@@ -19,10 +19,11 @@ AS
 WITH lists AS (
   SELECT
     table_coverage.*,
-    lead(snapshot_id) OVER (PARTITION BY cluster, cluster_id, table_name ORDER BY place) AS next_id,
-    lead(snapshot_date) OVER (PARTITION BY cluster, cluster_id, table_name ORDER BY place) AS next_date
+    lead(snapshot_id) OVER in_order AS next_id,
+    lead(snapshot_date) OVER in_order AS next_date
   FROM table_coverage
   WHERE problem IS NULL AND table_name IN ('topics', 'consumer_groups')
+  WINDOW in_order AS (PARTITION BY cluster, cluster_id, table_name ORDER BY place)
 ),
 chained AS (
   SELECT
