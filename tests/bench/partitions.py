@@ -16,7 +16,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.fetch.offset_specs import EARLIEST, OffsetSpecs
-from kafka_lagoon.fetch.plan import plan
+from kafka_lagoon.fetch.planning import plan
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.fetch.tasks import Task, divide

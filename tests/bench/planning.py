@@ -19,7 +19,7 @@ from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.offset_specs import EARLIEST, OffsetSpecs
-from kafka_lagoon.fetch.plan import plan
+from kafka_lagoon.fetch.planning import plan
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.fetch.tasks import divide

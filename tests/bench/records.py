@@ -22,7 +22,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
 from kafka_lagoon.fetch.offset_specs import EARLIEST, OffsetSpecs
-from kafka_lagoon.fetch.plan import plan
+from kafka_lagoon.fetch.planning import plan
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.notebooks import register_source

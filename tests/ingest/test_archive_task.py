@@ -137,5 +137,5 @@ def test_an_executor_loads_little() -> None:
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert "kafka_lagoon.fetch.reader" in loaded
-    of_drivers = "settings", "snapshot", "apply", "fetch.plan", "tables.schema", "delta.warehouse"
+    of_drivers = "settings", "snapshot", "apply", "fetch.planning", "tables.schema", "delta.warehouse"
     assert not loaded & {"pydantic", *(f"kafka_lagoon.{name}" for name in of_drivers)}

@@ -75,7 +75,8 @@ class Incarnation:
 def incarnations(rows: Iterable[Mapping[str, Any]]) -> list[Incarnation]:
     """The topics that had one name in a cluster, the newest first; those that never had an id are taken together.
 
-    A topic without an id goes on under the next id of its ranges, unless an event says that it had ended (fetch/plan.py).
+    A topic without an id goes on under the next id of its ranges, unless an event says that it had ended
+    (fetch/topic_selection.py).
     """
     ordered = in_order_of_runs(rows)
     # The end of a topic does not make it the newest one.

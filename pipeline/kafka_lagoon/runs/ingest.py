@@ -20,7 +20,8 @@ from kafka_lagoon.errors import RangesPending
 from kafka_lagoon.fetch.accounting import Reconciled, RunIdentity, is_loss, reconcile
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.last_epochs import with_last_epochs
-from kafka_lagoon.fetch.plan import Plan, plan
+from kafka_lagoon.fetch.plan import Plan
+from kafka_lagoon.fetch.planning import plan
 from kafka_lagoon.fetch.ranges import LOSSES
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.fetch.split import ReadOptions

@@ -16,8 +16,10 @@ from kafka_lagoon.cli.registry import names_of
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, OffsetSpecs
-from kafka_lagoon.fetch.plan import Archived, Plan, plan
+from kafka_lagoon.fetch.plan import Plan
+from kafka_lagoon.fetch.planning import plan
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.fetch.split import READ_COMMITTED

@@ -31,7 +31,7 @@ from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.first_unread import first_unread
 from kafka_lagoon.fetch.last_epochs import with_last_epochs
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, OffsetSpecs
-from kafka_lagoon.fetch.plan import plan
+from kafka_lagoon.fetch.planning import plan
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.fetch.split import ReadOptions
