@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from kafka_lagoon.client.broker import Broker, Call
-from kafka_lagoon.client.cluster import CREATES_NOTHING, Cluster, metadata_request
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.metadata_requests import CREATES_NOTHING, metadata_request
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConnectionLost, FrameTooLarge
 from kafka_lagoon.protocol.messages.fetch import BY_NAME, FETCH, FetchPartition, FetchRequest, FetchTopic

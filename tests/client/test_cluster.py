@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 
+from kafka_lagoon.admin.offsets import HIGH_WATERMARK, list_offsets
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ClusterRefused, ConfigError, ConnectionFailed, UnsupportedVersion
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, Coordinator, FindCoordinatorResponse
+from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.topic_partition import TopicPartition
+from kafka_lagoon.wire.schema import Api
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakeGroup
@@ -199,7 +202,7 @@ def test_any_broker_that_offers_an_api_answers(state: FakeCluster, connect: Conn
     cluster = connect()
     answer = cluster.ask_any(DESCRIBE_CLUSTER, DescribeClusterRequest(), Deadline.after(CLOCK, 2_000))
     assert answer.cluster_id == "fake"
-    assert [node for node, key, _ in state.requests if key == DESCRIBE_CLUSTER.key] == [3]
+    assert {node for node, key, _ in state.requests if key == DESCRIBE_CLUSTER.key} == {3}
 
 
 def test_an_api_that_no_broker_offers(state: FakeCluster, brokers: dict[int, FakeBroker], connect: Connect) -> None:
@@ -213,6 +216,35 @@ def test_an_api_that_no_broker_offers(state: FakeCluster, brokers: dict[int, Fak
         assert "broker 1" in str(refused.value)
     assert cluster.brokers[3].versions, "the last broker was looked at"
     assert not state.count(DESCRIBE_CLUSTER.key)
+
+
+def of_another_cluster(state: FakeCluster, api: Api[Any, Any], node_id: int) -> None:
+    """Make one broker's address lead to a broker of another cluster."""
+    change = Altered(lambda answer: replace(answer, cluster_id="another"))
+    state.faults.append(Fault(api.key, change, node_id=node_id, times=1_000))
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_an_address_that_leads_to_another_cluster(state: FakeCluster, connect: Connect, is_old: bool) -> None:
+    """The broker there is asked nothing but its cluster's id, and costs its own partitions. Before Kafka 2.8 it is Metadata."""
+    if is_old:
+        state.missing = {node: {DESCRIBE_CLUSTER.key} for node in (1, 2, 3)}
+    of_another_cluster(state, METADATA if is_old else DESCRIBE_CLUSTER, 3)
+    orders = [TopicPartition("orders", partition) for partition in range(3)]
+    gathered = list_offsets(connect(), orders, [HIGH_WATERMARK], Deadline.after(CLOCK, 3_000))[HIGH_WATERMARK]
+    assert gathered.answers.keys() == {orders[0], orders[1]}
+    message = str(gathered.failures[orders[2]].message)
+    assert "a broker of cluster `another` listens there, not of cluster fake: correct the broker's address" in message
+    assert {node for node, key, _ in state.requests if key == LIST_OFFSETS.key} == {1, 2}
+
+
+def test_a_broker_that_refuses_to_describe_its_cluster(state: FakeCluster, connect: Connect) -> None:
+    """Metadata has the id, too."""
+    refused = Altered(lambda answer: replace(answer, error_code=31, cluster_id=""))
+    state.faults.append(Fault(DESCRIBE_CLUSTER.key, refused, times=1_000))
+    orders = [TopicPartition("orders", partition) for partition in range(3)]
+    gathered = list_offsets(connect(), orders, [HIGH_WATERMARK], Deadline.after(CLOCK, 3_000))[HIGH_WATERMARK]
+    assert gathered.answers.keys() == set(orders)
 
 
 def test_a_leader_that_another_broker_names(connect: Connect) -> None:

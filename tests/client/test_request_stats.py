@@ -11,6 +11,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.session import Transport
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterResponse
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataBroker, MetadataResponse
 from tests.client.footprint import footprint
@@ -83,7 +84,8 @@ def test_a_cluster_keeps_nothing_per_request(monkeypatch: pytest.MonkeyPatch) ->
         )
         return MetadataResponse(brokers=brokers, cluster_id="loop", controller_id=0)
 
-    monkeypatch.setattr(Transport, "connect", lambda *_: Loopback({METADATA.key: metadata}))
+    answers = {METADATA.key: metadata, DESCRIBE_CLUSTER.key: lambda: DescribeClusterResponse(cluster_id="loop")}
+    monkeypatch.setattr(Transport, "connect", lambda *_: Loopback(answers))
     settings = KafkaSettings(bootstrap_servers="127.0.0.1:9092")
     deadline = Deadline.after(CLOCK, 60_000)
     with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:

@@ -11,6 +11,7 @@ from kafka_lagoon.client.failures import Scope
 from kafka_lagoon.client.routes import ByBroker, ByController, ByCoordinator, ByLeader
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
+from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP, TRANSACTION
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.topic_partition import TopicPartition
@@ -31,7 +32,7 @@ def requests(state: FakeCluster, refresh: Callable[[], None]) -> list[int]:
     """Return the APIs of the requests that a refresh sends, without those that open a connection."""
     before = len(state.requests)
     refresh()
-    return [key for _, key, _ in state.requests[before:] if key != API_VERSIONS.key]
+    return [key for _, key, _ in state.requests[before:] if key not in (API_VERSIONS.key, DESCRIBE_CLUSTER.key)]
 
 
 def test_partitions_go_to_their_leaders(state: FakeCluster, connect: Connect) -> None:

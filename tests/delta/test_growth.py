@@ -134,9 +134,13 @@ def test_thousands_of_runs_later(spark: SparkSession, tmp_path: Path) -> None:
     assert log_size(old) < 100_000_000
     for run in (publication, archive, sql):
         costs = {name: [] for name in ("young", "old")}
-        for _ in range(9):
+        for rounds in range(1, 37):
             for name, warehouse in (("young", young), ("old", old)):
                 costs[name].append(cost(spark, lambda: run(warehouse)))  # noqa: B023  called at once
-        least = {name: min(several) for name, several in costs.items()}  # other work of the machine only adds to it
-        most = least["young"] + 0.2 if run is archive else 1.2 * least["young"]
-        assert least["old"] < most, (run.__name__, costs)
+            # Other work of the machine only adds to a cost, so the least of more rounds is nearer to the true cost.
+            least = {name: min(several) for name, several in costs.items()}
+            most = least["young"] + 0.2 if run is archive else 1.2 * least["young"]
+            if rounds >= 9 and least["old"] < most:
+                break
+        else:
+            pytest.fail(f"{run.__name__}: {costs}")

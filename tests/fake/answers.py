@@ -293,7 +293,8 @@ def _configs_of(state: FakeCluster, resource_type: int, name: str) -> dict[str, 
     return {"min.insync.replicas": str(topic.min_insync_replicas), **largest, **own}
 
 
-def _describe_cluster(state: FakeCluster, _node: int, _version: int, _request: Any) -> Any:
+def _describe_cluster(state: FakeCluster, _node: int, _version: int, request: Any) -> Any:
+    state.permission_requests += request.include_cluster_authorized_operations
     brokers = tuple(
         describe_cluster.DescribeClusterBroker(broker_id=node, host=host, port=port)
         for node, (host, port) in sorted(state.addresses.items())

@@ -141,6 +141,7 @@ class FakeCluster:
     reassignments: tuple[Any, ...] = ()  # for ListPartitionReassignments, by topic
     faults: list[Fault] = field(default_factory=list)
     requests: list[tuple[int, int, int]] = field(default_factory=list)  # (node, api key, version), in order of arrival
+    permission_requests: int = 0  # DescribeCluster requests for what we may do with the cluster
     fetches: list[Any] = field(default_factory=list)  # FetchRequests, in order of arrival
     received: list[int] = field(default_factory=list)  # bytes of each request
     sent: list[int] = field(default_factory=list)  # bytes of each complete response

@@ -14,6 +14,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.identity import cluster_id_fault
 from kafka_lagoon.client.known_topics import KnownTopics
 from kafka_lagoon.client.metadata_checks import checked_metadata
+from kafka_lagoon.client.metadata_requests import CREATES_NOTHING, metadata_request
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline, backoff
 from kafka_lagoon.errors import (
@@ -32,12 +33,7 @@ from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.api_versions import ApiVersionsResponse
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP, FindCoordinatorRequest
-from kafka_lagoon.protocol.messages.metadata import (
-    METADATA,
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-)
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.schema import LATEST, Api, Versions
 
@@ -48,7 +44,6 @@ R = TypeVar("R")
 _ROUNDS = 3
 _AT_ONCE = 64  # brokers
 _TAKING_OVER_S = 60  # how long other brokers may need to learn that they took over from one that left the metadata
-CREATES_NOTHING = Versions(4, LATEST)  # before Kafka 0.11 a request for a topic may create it
 _ONE_KEY, _MANY_KEYS = Versions(0, 3), Versions(4, LATEST)  # KIP-699: FindCoordinator takes several groups from v4 on
 
 
@@ -57,7 +52,7 @@ class Cluster:
 
     def __init__(self, settings: KafkaSettings, clock: Clock, request_stats: RequestStats) -> None:
         self.settings, self.clock, self.request_stats = settings, clock, request_stats
-        self._access = access_to(settings, clock, request_stats)
+        self._access = access_to(settings, clock, request_stats, lambda: self.cluster_id)
         self.brokers: dict[int, Broker] = {}
         self.topics = KnownTopics()
         self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper
@@ -336,12 +331,6 @@ def _faultless(answer: R, broker: Broker, fault_of: Callable[[R, Broker], Pipeli
     if fault := fault_of(answer, broker):
         raise fault
     return answer
-
-
-def metadata_request(topics: Collection[str] | None) -> MetadataRequest:
-    """The request about the brokers and some topics (None: all); in a version of CREATES_NOTHING it creates no topic."""
-    requested = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in sorted(topics))
-    return MetadataRequest(topics=requested, allow_auto_topic_creation=False)
 
 
 def _is_transient(failure: PipelineError) -> bool:

@@ -1,7 +1,8 @@
 """Opens one connection to a broker (TLS, ApiVersions, SASL) and exchanges requests and responses on it.
 
-Nothing else is sent before the connection is as secure as the settings require. A session that the broker limits in time is
-authenticated again before it expires (KIP-368).
+Nothing else is sent before the connection is as secure as the settings require, and its broker has named the cluster's id: an
+address that metadata names may belong to another cluster by now. A session that the broker limits in time is authenticated
+again before it expires (KIP-368).
 """
 
 import random
@@ -11,7 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_lagoon.client.connection import Connection, ReceivedResponse, choose_version, negotiate
+from kafka_lagoon.client.identity import printable_name
 from kafka_lagoon.client.impossible_values import impossible_value
+from kafka_lagoon.client.metadata_requests import CREATES_NOTHING, metadata_request
 from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.policy import vet
 from kafka_lagoon.client.request_stats import RequestStats
@@ -29,6 +32,8 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
+from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
+from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.wire.budget import BUDGET
 from kafka_lagoon.wire.schema import Api, Versions
 
@@ -61,6 +66,7 @@ class Access:
     clock: Clock
     request_stats: RequestStats
     pace: Pace
+    cluster_id: Callable[[], str | None]  # the id that the cluster's first answer named, None before it
     ip_addresses: dict[tuple[str, int], str] = field(default_factory=dict)  # that worked last time, by host and port
 
 
@@ -101,6 +107,8 @@ class Session:
             session = cls(transport, node_id, host, access)
             session.versions = session._negotiate(deadline)
             session.authenticate(deadline)
+            if (cluster_id := access.cluster_id()) is not None:
+                session._confirm(cluster_id, deadline)
             access.ip_addresses[host, port] = transport.ip_address
         except BaseException:
             transport.close()
@@ -205,14 +213,41 @@ class Session:
             return self._ask(API_VERSIONS, version, request, deadline, "handshake")
 
         response = _driven(negotiate(), ask)
-        if response.error_code:
-            raise BrokerError(
-                response.error_code, error_code(response.error_code).name, API_VERSIONS.name, self.address
-            )
+        self._refuse_error(API_VERSIONS, response.error_code)
         if not response.api_keys:  # else no API could be requested, and everything would look absent
             raise ConnectionFailed(self.address, "handshake", "offers no APIs at all")
         self._offered = {api.api_key: Versions(api.min_version, api.max_version) for api in response.api_keys}
         return response
+
+    def _confirm(self, cluster_id: str, deadline: Deadline) -> None:
+        """ConnectionFailed if the broker is of another cluster than this one."""
+        named = self._cluster_id(deadline)
+        if named != cluster_id:
+            other = "a cluster without an id" if named is None else f"cluster {printable_name(named)}"
+            reason = f"a broker of {other} listens there, not of cluster {cluster_id}: correct the broker's address"
+            raise ConnectionFailed(self.address, "handshake", reason)
+
+    def _cluster_id(self, deadline: Deadline) -> str | None:
+        """The id of the broker's cluster: from Metadata where DescribeCluster is not offered (before Kafka 2.8) or refused."""
+        if DESCRIBE_CLUSTER.key in self._offered:
+            version = self.version(DESCRIBE_CLUSTER, None)
+            described = self._ask(
+                DESCRIBE_CLUSTER,
+                version,
+                DescribeClusterRequest(include_cluster_authorized_operations=False),
+                deadline,
+                "handshake",
+            )
+            if not described.error_code:
+                return described.cluster_id
+        version = self.version(METADATA, CREATES_NOTHING)
+        answer = self._ask(METADATA, version, metadata_request(()), deadline, "handshake")
+        self._refuse_error(METADATA, answer.error_code)
+        return answer.cluster_id
+
+    def _refuse_error(self, api: Api[Any, Any], code: int) -> None:
+        if code:
+            raise BrokerError(code, error_code(code).name, api.name, self.address)
 
     def _ask(self, api: Api[Any, R], version: int, request: object, deadline: Deadline, phase: str) -> R:
         """One request and its response, while the connection is opened or authenticated again."""
