@@ -92,3 +92,10 @@ def test_labels_of_times_stay_within_the_axis() -> None:
         ("0.0", "start"),
         ("100.0", "end"),
     ]
+
+
+def test_an_axis_may_begin_in_any_year() -> None:
+    """Years have four digits: rows may have any time, and a screen reader reads its label as the page writes times."""
+    assert 'aria-label="0987-05-22 00:00:00 to 1970-01-01 00:00:00 UTC"' in time_axis(
+        timeline([-31_008_268_800_000, 0], 0)
+    )

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.report.timeline import Timeline
+from kafka_lagoon.report.values import time_text
 
 WIDTH, HEIGHT = 1000, 100  # stretched to the place that the page has for it
 _MARGIN = 3.0
@@ -74,8 +75,10 @@ def time_axis(axis: Timeline) -> Markup:
         f'<text x="{place * 100:.1f}%" y="16" text-anchor="{_anchor(place)}">{text}</text>'
         for place, text in _ticks(axis)
     )
-    start = Markup('<svg class="times" role="img" aria-label="{:%Y-%m-%d %H:%M} to {:%Y-%m-%d %H:%M} UTC">')
-    return start.format(_utc(axis.from_ms), _utc(axis.until_ms)) + Markup(labels) + Markup("</svg>")  # noqa: S704  ours
+    start = Markup('<svg class="times" role="img" aria-label="{} to {} UTC">').format(
+        time_text(axis.from_ms), time_text(axis.until_ms)
+    )
+    return start + Markup(labels) + Markup("</svg>")  # noqa: S704  ours
 
 
 def _ticks(axis: Timeline) -> list[tuple[float, str]]:
