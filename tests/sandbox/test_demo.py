@@ -2,10 +2,12 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -13,6 +15,7 @@ from kafka_lagoon.errors import LockHeld
 from kafka_lagoon.jars.locked_jars import cache_folder, jar_paths
 from kafka_lagoon.sandbox import demo
 from kafka_lagoon.sandbox.workload import ABORTED_RECORDS, EXPIRED, TOPICS
+from kafka_lagoon.settings import load
 
 TYPE, STATE, MEMBERS, PARTITIONS, KNOWN, LAG_BEFORE, LAG, CHANGE, LOST = range(9)
 
@@ -106,6 +109,59 @@ def test_second_demo_waits_its_turn(tmp_path: Path) -> None:
         pass
     with demo._alone_in(tmp_path):
         pass
+
+
+class Idle:
+    """Stands for brokers and load that nobody needs."""
+
+    bootstrap_servers = "127.0.0.1:1"
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def more_load(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("cache", ["cache", 'a "cache"'])
+def test_the_tables_are_where_the_last_line_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], cache: str
+) -> None:
+    """Also with a relative LAGOON_CACHE and odd names; the next demo removes the tables of the last one."""
+    written: set[Path] = set()
+
+    def run(*arguments: str) -> None:
+        conf = Path(arguments[arguments.index("--conf") + 1])
+        (folder := Path(str(load(conf, {}).warehouse))).mkdir(exist_ok=True)
+        written.add(folder.absolute())
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LAGOON_CACHE", cache)
+    for name, value in (
+        ("LocalKafka", Idle),
+        ("Workload", Idle),
+        ("cached_jars", list),
+        ("jar_paths", list),
+        ("_run", run),
+    ):
+        monkeypatch.setattr(demo, name, value)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        demo.run_demo()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    (query,) = re.findall(r"^  (.* sql .*)$", capsys.readouterr().out, re.MULTILINE)
+    hint = shlex.split(query)[3]
+    assert written == {tmp_path / hint}
+    (old := tmp_path / hint / "old").touch()
+    demo._show(Path(cache) / "demo")
+    assert not old.exists()
 
 
 SLOW_END = """\

@@ -99,9 +99,8 @@ def run_demo() -> None:
         _show(folder)
     _say(_WHAT_IT_SHOWS)
     _say(f"\n{time.monotonic() - started:.0f} s in all. The tables stay until the next demo; query them:")
-    _say(
-        f"  {_short(_PROGRAMS / 'lagoon')} sql --warehouse {_short(folder / 'warehouse')} 'FROM consumer_lag_published'"
-    )
+    warehouse = ("--warehouse", _short(folder / "warehouse"))
+    _say(f"  {shlex.join([_short(_PROGRAMS / 'lagoon'), 'sql', *warehouse, 'FROM consumer_lag_published'])}")
     _say(f"The report, for a browser: {(folder / 'report.html').absolute().as_uri()}")
 
 
@@ -120,7 +119,7 @@ def _show(folder: Path) -> None:
     with ExitStack() as running:
         with _step(f"three brokers of Kafka {DEFAULT_VERSION}"):
             kafka = running.enter_context(LocalKafka(brokers, brokers=3, racks=("a", "b", "c")))
-        place = f'warehouse = "{warehouse}"\ncreate = true\n'
+        place = f'warehouse = "{warehouse.name}"  # beside this file\ncreate = true\n'
         conf.write_text(f'{place}\n[kafka]\nbootstrap_servers = "{kafka.bootstrap_servers}"\n')
         with _step(
             f"{len(TOPICS)} topics, {sum(topic.records for topic in TOPICS):,} records, consumer groups of all kinds"
