@@ -53,3 +53,8 @@ def test_the_manifest_runs_a_job_of_this_version() -> None:
     assert spec["image"].endswith(f":{__version__}")
     assert spec["sparkVersion"].startswith("4.2.")
     assert "delta-spark_4.2_2.13:4.4.0" in (CONF / "kubernetes" / "spark-application.yaml").read_text()
+
+
+def test_services_are_no_settings_of_the_driver() -> None:
+    """The operator's own Service lagoon-ingest-ui-svc gives no variable LAGOON_... to the driver."""
+    assert manifest()["driver"]["template"]["spec"]["enableServiceLinks"] is False

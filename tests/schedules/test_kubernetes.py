@@ -10,6 +10,7 @@ import pytest
 
 from kafka_lagoon import __version__
 from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, INCOMPLETE, LOCKED
+from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.settings import load
 from tests.schedules.recipes import container, cron_jobs, dockerfile, manifests
 from tests.tools import is_there, schedules
@@ -64,6 +65,14 @@ def test_what_a_pod_may_do(job: str) -> None:
     }
     writable = {mount["mountPath"] for mount in container(job)["volumeMounts"] if not mount.get("readOnly")}
     assert writable == {"/var/lib/lagoon", "/tmp"}  # noqa: S108
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_services_are_no_settings(job: str) -> None:
+    """A Service that is called lagoon gives pods LAGOON_PORT, which the settings refuse, unless the pod declines it."""
+    with pytest.raises(ConfigError, match="LAGOON_PORT: no such setting"):
+        load(None, {"LAGOON_PORT": "tcp://10.0.0.1:80"})
+    assert pod(job)["enableServiceLinks"] is False
 
 
 def test_the_image_is_ours() -> None:
