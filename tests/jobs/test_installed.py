@@ -148,9 +148,10 @@ def test_every_scheduler_takes_snapshots(machine: Machine, kafka: LocalKafka) ->
     assert again.returncode == 0, again.stdout + again.stderr
     assert "nothing to do" in again.stdout
     assert [row["slot"] for row in rows(lake, "snapshots")].count(due) == 1
-    late = machine.pod("snapshot", conf, "lagoon-snapshot-29000000")
+    hours_ago = due - timedelta(hours=3)
+    late = machine.pod("snapshot", conf, f"lagoon-snapshot-{round(hours_ago.timestamp() / 60)}")
     assert late.returncode == 2
-    assert "lagoon: --slot 2025-02-19T21:20Z is " in late.stderr
+    assert f"lagoon: --slot {hours_ago:%Y-%m-%dT%H:%MZ} is " in late.stderr
 
     with locked(lake / ".lagoon-cluster-default.lock", SYSTEM_CLOCK):
         assert machine.pod("snapshot", conf, "lagoon-snapshot-by-hand").returncode == 4

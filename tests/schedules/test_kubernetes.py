@@ -3,7 +3,8 @@
 import json
 import subprocess
 import tomllib
-from pathlib import PurePosixPath
+from datetime import UTC, datetime, timedelta
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from kafka_lagoon import __version__
 from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, INCOMPLETE, LOCKED
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.settings import load
-from tests.schedules.recipes import container, cron_jobs, dockerfile, manifests
+from tests.schedules.recipes import container, container_command, cron_jobs, dockerfile, manifests
 from tests.tools import is_there, schedules
 
 JOBS = ("snapshot", "ingest", "maintain", "report")
@@ -73,6 +74,35 @@ def test_services_are_no_settings(job: str) -> None:
     with pytest.raises(ConfigError, match="LAGOON_PORT: no such setting"):
         load(None, {"LAGOON_PORT": "tcp://10.0.0.1:80"})
     assert pod(job)["enableServiceLinks"] is False
+
+
+def slot_of(job: str, folder: Path) -> str | None:
+    """Return the slot that the command of the CronJob's pods gives to a `lagoon` of the folder, in a Job of this name."""
+    command = folder / "lagoon"
+    command.write_text('#!/bin/sh\necho "$@"\n')
+    command.chmod(0o755)
+    done = subprocess.run(
+        ["/bin/sh", "-c", container_command("snapshot")],
+        env={"JOB_NAME": job, "PATH": f"{folder}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip().partition(" --slot ")[2] or None
+
+
+@pytest.mark.parametrize(("minutes_ago", "is_slot"), [(0, True), (120, True), (2880, False), (-2880, False)])
+def test_a_slot_is_the_minute_in_the_name_of_the_job(tmp_path: Path, minutes_ago: int, *, is_slot: bool) -> None:
+    """A number that is no minute of today is no slot."""
+    due = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=minutes_ago)
+    slot = slot_of(f"lagoon-snapshot-{round(due.timestamp() / 60)}", tmp_path)
+    assert slot == (f"{due:%Y-%m-%dT%H:%MZ}" if is_slot else None)
+
+
+@pytest.mark.parametrize("job", ["by-hand", "snapshot-1", "lagoon-snapshot-20261127"])
+def test_a_job_by_hand_has_the_slot_of_its_run(tmp_path: Path, job: str) -> None:
+    """Also if its name ends in a date."""
+    assert slot_of(job, tmp_path) is None
 
 
 def test_the_image_is_ours() -> None:
