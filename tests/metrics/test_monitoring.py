@@ -104,17 +104,68 @@ def test_alerts_fire_when_they_should(promtool: str, tmp_path: Path) -> None:
     """promtool runs the rules over series of hours; altered rules do not fire."""
     unit_tests = tmp_path / "test.yml"
     unit_tests.write_text(UNIT_TESTS.read_text("utf-8").replace("RULES", str(tmp_path / "rules.yml")))
-    one_owner = "topk by (kafka_cluster, group) (1, lagoon_group_info)"
     altered = (
         ("", "", True),
         ("> 900", "> 9000", False),
         (" == 0\n", " > 9\n", False),
         ("failed|misconfigured", "failed", False),
         ("6 * 3600", "0", False),
-        (one_owner, "lagoon_group_info", False),
-        ("(lagoon_group_expected) == 1", "(lagoon_group_expected) == 9", False),
+        ("group_left (owner)", "", False),
+        ("(1, lagoon_snapshot_captured", "(9, lagoon_snapshot_captured", False),
+        ("(1, lagoon_run_end", "(9, lagoon_run_end", False),
+        ('{kafka_cluster=""}', '{kafka_cluster="none"}', False),
+        ("lagoon_group_expected == 1", "lagoon_group_expected == 9", False),
     )
     for old, new, passes in altered:
         (tmp_path / "rules.yml").write_text(RULES.read_text("utf-8").replace(old, new))
         done = subprocess.run([promtool, "test", "rules", str(unit_tests)], capture_output=True, text=True, check=False)
         assert (done.returncode == 0) == passes, (old, done.stdout + done.stderr)
+
+
+# Host `old` was replaced by `new`, and its files stayed. Jobs without a cluster may be about several warehouses.
+HOSTS = {
+    'lagoon_snapshot_captured_timestamp_seconds{kafka_cluster="prod", instance="HOST"}': (0, 300),
+    'lagoon_snapshot_complete{kafka_cluster="prod", instance="HOST"}': (0, 1),
+    'lagoon_snapshot_groups{kafka_cluster="prod", instance="HOST"}': (9, 8),
+    'lagoon_snapshot_under_replicated_partitions{kafka_cluster="prod", instance="HOST"}': (9, 0),
+    'lagoon_group_time_lag_seconds{kafka_cluster="prod", group="g", instance="HOST"}': (1000, 10),
+    'lagoon_group_time_lag_seconds{kafka_cluster="prod", group="late", instance="HOST"}': (10, 1000),
+    'lagoon_run_end_timestamp_seconds{lagoon_job="ingest", kafka_cluster="prod", instance="HOST"}': (0, 300),
+    'lagoon_run_status{lagoon_job="ingest", kafka_cluster="prod", status="failed", instance="HOST"}': (1, 0),
+    'lagoon_run_status{lagoon_job="ingest", kafka_cluster="prod", status="misconfigured", instance="HOST"}': (0, 1),
+    'lagoon_run_records{lagoon_job="ingest", kafka_cluster="prod", instance="HOST"}': (900, 7),
+    'lagoon_run_end_timestamp_seconds{lagoon_job="maintain", instance="HOST"}': (0, 300),
+    'lagoon_run_status{lagoon_job="maintain", status="failed", instance="HOST"}': (1, 0),
+    'lagoon_run_duration_seconds{lagoon_job="maintain", instance="HOST"}': (60, 5),
+}
+SHOWN = {
+    "Newest snapshot": {'{kafka_cluster="prod"}': 1},
+    "Runs that failed": {'{lagoon_job="ingest", kafka_cluster="prod"}': 1, '{lagoon_job="maintain"}': 1},
+    "Groups behind": {'{kafka_cluster="prod"}': 1},
+    "Under-replicated partitions": {'{kafka_cluster="prod"}': 0},
+    "Time lag by group": {'{kafka_cluster="prod", group="late"}': 1000, '{kafka_cluster="prod", group="g"}': 10},
+    "Seconds of a run": {'{lagoon_job="maintain"}': 60},
+    "Records of an ingest": {'{kafka_cluster="prod"}': 7},
+}
+
+
+@pytest.mark.proof
+def test_panels_show_the_newest_host(promtool: str, tmp_path: Path) -> None:
+    """With a chosen cluster they show its newest snapshot and runs, and jobs that have no cluster."""
+    series = [
+        {"series": one.replace("HOST", host), "values": str(value)}
+        for one, values in HOSTS.items()
+        for host, value in zip(("old", "new"), values, strict=True)
+    ]
+    queries = {panel["title"]: panel["targets"][0]["expr"] for panel in dashboard()["panels"]}
+    expected = [
+        {
+            "expr": queries[title].replace("$cluster", "prod").replace("$group", ".*"),
+            "eval_time": "1m",
+            "exp_samples": [{"labels": labels, "value": value} for labels, value in samples.items()],
+        }
+        for title, samples in SHOWN.items()
+    ]
+    path = tmp_path / "test.yml"
+    path.write_text(yaml.safe_dump({"tests": [{"input_series": series, "promql_expr_test": expected}]}))
+    checked([promtool, "test", "rules", str(path)])
