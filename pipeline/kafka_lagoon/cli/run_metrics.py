@@ -1,25 +1,22 @@
 """Writes the metrics of a run to `metrics.folder` when it ends or fails: one file about the run, one about its result.
 
 A run that has written nothing to the tables does not replace the second file, so that a scraper still finds the age and the
-lag of the newest snapshot. A cluster without a snapshot has a file that says so. Dry runs write neither file, and runs whose
-settings cannot be read cannot: the settings name the folder.
+lag of the newest snapshot. Nor does it say that there is no snapshot: another host may have published one. Dry runs write
+neither file, and runs whose settings cannot be read cannot: the settings name the folder.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, STATUS, RunOutcome
-from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, COMPLETE, FAILED, warn
+from kafka_lagoon.cli.outcome import PARTIAL, STATUS, RunOutcome
+from kafka_lagoon.cli.terminal import COMPLETE, FAILED, warn
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.metrics import run
 from kafka_lagoon.metrics.exposition import Metric, Sample
-from kafka_lagoon.metrics.snapshots import missing_samples
 from kafka_lagoon.metrics.textfile import file_name, replace_file
 
 _IN_TABLES = (STATUS[COMPLETE], PARTIAL)
-# A run that finds the lock held says nothing about the cluster.
-_WITHOUT_RESULT = (STATUS[FAILED], STATUS[BAD_CONFIGURATION])
 
 
 @contextmanager
@@ -38,12 +35,9 @@ def _write(folder: Path, outcome: RunOutcome, now: float) -> None:
     parts = [outcome.job, *([outcome.cluster] if outcome.cluster else [])]
     try:
         replace_file(folder / file_name("run", *parts), run_samples(outcome, status, now))
-        result = folder / file_name("result", *parts)
         if status in _IN_TABLES and not outcome.already_published:
             success = Sample(run.LAST_SUCCESS, _labels(outcome), now)
-            replace_file(result, [success, *outcome.metrics])
-        elif outcome.job == SNAPSHOT and status in _WITHOUT_RESULT and not result.exists():
-            replace_file(result, missing_samples([str(outcome.cluster)], known=()))
+            replace_file(folder / file_name("result", *parts), [success, *outcome.metrics])
     except OSError as error:
         warn(f"metrics.folder: {error.filename}: {error.strerror}")
 
