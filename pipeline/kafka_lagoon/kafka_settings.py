@@ -4,7 +4,7 @@ Settings that would send a password in the clear, or to a server that was not ve
 `allow_plaintext_credentials` is set.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -41,6 +41,11 @@ BOTH_FORMS = (
     "[kafka] (also by -b, --kafka-properties or LAGOON_KAFKA__...) and [clusters.NAME] exclude each other: write "
     "[clusters.default] instead of [kafka], which keeps its history"
 )
+
+
+def no_such_cluster(name: str, known: Iterable[str]) -> str:
+    """Return the fault of a `--cluster` that the settings do not have."""
+    return f"--cluster {name}: no such cluster in the settings ({', '.join(known)})"
 
 
 def is_setting(variable: str) -> bool:

@@ -24,7 +24,14 @@ from kafka_lagoon.job_settings import (
     SqlSettings,
     Strict,
 )
-from kafka_lagoon.kafka_settings import DEFAULT_CLUSTER, ENV_PREFIX, KafkaSettings, from_properties, is_setting
+from kafka_lagoon.kafka_settings import (
+    DEFAULT_CLUSTER,
+    ENV_PREFIX,
+    KafkaSettings,
+    from_properties,
+    is_setting,
+    no_such_cluster,
+)
 from kafka_lagoon.owner_settings import NO_OWNERS, NOTHING_EXPECTED, ExpectedSettings, OwnersSettings
 from kafka_lagoon.owners import Expectation, Owners
 from kafka_lagoon.secret import Secret
@@ -163,6 +170,7 @@ def load(
     environ: Mapping[str, str],
     overrides: Sequence[str] = (),
     kafka_properties: Path | None = None,
+    assigned: Sequence[str] = (),
     *,
     conf_named_by: str = "--conf",
     cluster_needed: bool = True,
@@ -170,8 +178,9 @@ def load(
 ) -> Settings:
     """Load settings from a TOML file, a Kafka `client.properties`, `LAGOON_...` and `key=value`; later sources win.
 
-    ConfigError lists every fault. Faults are also: an environment variable that names no setting, a missing cluster if
-    `cluster_needed`, and a missing place of the tables if `tables_needed`.
+    `assigned` holds settings that options such as `--bootstrap-servers` stand for. ConfigError lists every fault. Faults are
+    also: an environment variable that names no setting, a cluster that only `assigned` names beside clusters of other sources,
+    a missing cluster if `cluster_needed`, and a missing place of the tables if `tables_needed`.
     """
     problems: list[str] = []
     of_file = _beside(conf, _toml(conf, f"{conf_named_by} {conf}", problems)) if conf else {}
@@ -181,9 +190,13 @@ def load(
         _nested(_environment(environ, of_file, problems), problems),
         _nested(_assignments(overrides, problems), problems),
     ]
+    of_options = _nested(_assignments(assigned, problems), problems)
+    others = _merged(sources)
+    if isinstance(known := others.get("clusters"), dict):
+        problems += [no_such_cluster(name, known) for name in of_options.get("clusters", {}) if name not in known]
 
     try:
-        settings = Settings.model_validate(_with_owners(_merged(sources), problems))
+        settings = Settings.model_validate(_with_owners(_merged([others, of_options]), problems))
     except ValidationError as error:
         raise ConfigError([*problems, *_problems(error)]) from None
     is_read = not (conf and problems)  # a missing setting may be in a file that could not be read

@@ -77,6 +77,9 @@ def test_bootstrap_servers_alone(tmp_path: Path) -> None:
     (tmp_path / "lagoon.toml").write_text(CLUSTER + 'client_id = "night"\n')
     kafka = chosen_cluster(given(bootstrap_servers="b:1"), {}).kafka
     assert (kafka.bootstrap_servers, kafka.client_id) == ("b:1", "night")
+    (tmp_path / "lagoon.toml").write_text("[clusters.spare]\nsecurity_protocol = 'SSL'\n")
+    spare = chosen_cluster(given(bootstrap_servers="b:1", cluster="spare"), {}).kafka
+    assert (spare.bootstrap_servers, spare.security_protocol) == ("b:1", "SSL")
 
 
 @pytest.mark.parametrize("named", ["--conf", "LAGOON_CONF", "the current folder"])

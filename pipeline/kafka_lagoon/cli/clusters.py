@@ -15,7 +15,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.kafka_settings import DEFAULT_CLUSTER, KafkaSettings, is_setting
+from kafka_lagoon.kafka_settings import DEFAULT_CLUSTER, KafkaSettings, is_setting, no_such_cluster
 
 if TYPE_CHECKING:
     from kafka_lagoon.settings import Settings
@@ -77,7 +77,7 @@ def assigned_servers(options: Namespace) -> Sequence[str]:
 def named_cluster(name: str, known: Mapping[str, KafkaSettings]) -> KafkaSettings:
     """Return the cluster that `--cluster` names; ConfigError if the settings do not have it."""
     if name not in known:
-        raise ConfigError([f"--cluster {name}: no such cluster in the settings ({', '.join(known)})"])
+        raise ConfigError([no_such_cluster(name, known)])
     return known[name]
 
 

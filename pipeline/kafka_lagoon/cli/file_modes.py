@@ -35,8 +35,8 @@ def loaded_from(
     conf: ConfFile, options: Namespace, environ: Mapping[str, str], assigned: Sequence[str] = (), **needed: bool
 ) -> Settings:
     """Load the settings of this file, as `loaded` does; faults do not name the file."""
-    given = [*options.set, *assigned]
-    settings = load(conf.path, environ, given, options.kafka_properties, conf_named_by=conf.named_by, **needed)
+    properties = options.kafka_properties
+    settings = load(conf.path, environ, options.set, properties, assigned, conf_named_by=conf.named_by, **needed)
     os.umask(umask_of(settings))
     return settings
 

@@ -98,6 +98,10 @@ def test_the_help_names_every_verb(capsys: pytest.CaptureFixture[str]):
             ["--set", "clusters.a.bootstrap_servers=a:1", "--cluster", "b"],
             "--cluster b: no such cluster in the settings (a)",
         ),
+        (
+            ["--set", "clusters.spare.bootstrap_servers=a:1", "--cluster", "sapre", "-b", "a:1"],
+            "--cluster sapre: no such cluster in the settings (spare)",
+        ),
         (["-b", "a:1", "--set", "kafka.nope=1"], "kafka.nope: no such setting"),
     ],
 )
