@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.secret import Secret
 from kafka_lagoon.settings import load
 from tests.test_settings import MINIMAL, conf, faults
 
@@ -27,6 +28,16 @@ SECURE = MINIMAL + 'security_protocol = "SASL_SSL"\nsasl_mechanism = "PLAIN"\n'
             SECURE + 'sasl_jaas_config = "a.b.PlainLoginModule required passwort=x;"\n',
             "is not one of username, password",
         ),
+        (
+            SECURE
+            + "sasl_username = 'alice'\nsasl_jaas_config = 'a.PlainLoginModule required username=bob password=x;'\n",
+            "kafka: sasl_jaas_config: sets sasl_username to another value than the setting beside it: keep one of them",
+        ),
+        (
+            SECURE
+            + "sasl_password = 'env:X'\nsasl_jaas_config = 'a.PlainLoginModule required username=bob password=x;'\n",
+            "kafka: sasl_jaas_config: sets sasl_password to another value",
+        ),
         (SECURE + 'sasl_jaas_config = "a.b.OtherModule required;"\n', "the login module is not one of"),
         (
             SECURE.replace("PLAIN", "OAUTHBEARER") + 'sasl_oauthbearer_unsecured_principal = "me"\n',
@@ -37,6 +48,50 @@ SECURE = MINIMAL + 'security_protocol = "SASL_SSL"\nsasl_mechanism = "PLAIN"\n'
 def test_security_that_cannot_be_meant(tmp_path: Path, text: str, expected: str) -> None:
     """Missing settings, settings without effect, and settings that would show a password to others are faults before any I/O."""
     assert any(expected in line for line in faults(tmp_path, text))
+
+
+BOB = "a.ScramLoginModule required username=bob password='env:bob';"
+ALICE = SECURE.replace('"PLAIN"', '"SCRAM-SHA-512"') + 'sasl_username = "alice"\n'
+
+
+@pytest.mark.parametrize(
+    "conf_has", ["sasl_password = 'pw'\n", "sasl_password = 'pw'\nsasl_scram_tokenauth = true\n", ""]
+)
+def test_a_later_jaas_line_replaces_a_login(tmp_path: Path, conf_has: str) -> None:
+    """The login is the later source's alone, also where an earlier one has settings that the line does not have."""
+    properties = tmp_path / "client.properties"
+    properties.write_text(f"sasl.jaas.config={BOB}\n")
+    path = conf(tmp_path, ALICE + conf_has)
+    variable = {"LAGOON_KAFKA__SASL_JAAS_CONFIG": BOB}
+    for settings in (load(path, {}, (), properties), load(path, variable)):
+        assert settings.kafka
+        assert (settings.kafka.sasl_username, settings.kafka.sasl_scram_tokenauth) == ("bob", False)
+        assert settings.kafka.sasl_password == Secret.literal("env:bob")
+    properties.write_text("sasl.jaas.config=a.ScramLoginModule required username=bob;\n")
+    with pytest.raises(ConfigError, match=r"kafka: sasl_mechanism SCRAM-SHA-512 needs sasl_password$"):
+        load(path, {}, (), properties)
+
+
+def test_settings_override_an_earlier_jaas_line(tmp_path: Path) -> None:
+    """One value of a line can be overridden, and a line that is a reference as a whole."""
+    clusters = SECURE.replace("[kafka]", "[clusters.a]").replace('"PLAIN"', '"SCRAM-SHA-512"')
+    given = load(conf(tmp_path, f'{clusters}sasl_jaas_config = "{BOB}"\n'), {}, ["clusters.a.sasl_password=env:OTHER"])
+    kafka = given.named_clusters()["a"]
+    assert (kafka.sasl_username, kafka.sasl_password) == ("bob", Secret("env:OTHER"))
+    reference = conf(tmp_path, clusters + 'sasl_jaas_config = "env:LAGOON_TEST_JAAS"\n')
+    alice = ["clusters.a.sasl_username=alice", "clusters.a.sasl_password=env:OTHER"]
+    kafka = load(reference, {}, alice).named_clusters()["a"]
+    assert (kafka.sasl_username, kafka.sasl_jaas_config) == ("alice", None)
+    with pytest.raises(ConfigError, match="needs sasl_username"):
+        load(reference, {}, alice[1:])
+
+
+def test_a_jaas_line_that_is_a_reference(tmp_path: Path) -> None:
+    """Settings load where it cannot be resolved, because commands that do not connect need no login."""
+    settings = load(conf(tmp_path, ALICE), {}, ["kafka.sasl_jaas_config=env:LAGOON_TEST_JAAS"])
+    assert settings.kafka
+    assert settings.kafka.sasl_jaas_config == Secret("env:LAGOON_TEST_JAAS")
+    assert settings.kafka.sasl_username is None
 
 
 def test_a_java_clients_properties(tmp_path: Path) -> None:

@@ -73,6 +73,18 @@ def test_a_reference_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert faults(tmp_path, text) == ["kafka: sasl_mechanism PLAIN needs sasl_password"]
 
 
+def test_a_literal_that_looks_like_a_reference() -> None:
+    """A value from a text that has no references is the secret itself, also after pickling."""
+    for text in ("file:hunter2", "env:hunter2", "hunter2", ""):
+        literal = Secret.literal(text)
+        travelled = pickle.loads(pickle.dumps(literal))  # noqa: S301  our own bytes
+        assert literal.reveal() == travelled.reveal() == text
+        assert literal == travelled
+        assert literal.is_text() == bool(text)
+    assert Secret.literal("file:hunter2") != Secret("file:hunter2")
+    assert Secret.literal("hunter2") == Secret("hunter2")
+
+
 def test_equal_secrets() -> None:
     """Secrets with one value are equal, also as keys; a secret is not equal to its text."""
     assert {Secret("a"), Secret("a"), Secret("b")} == {Secret("a"), Secret("b")}

@@ -24,6 +24,10 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
         "serviceName": "sasl_kerberos_service_name",
     },
 }
+# Java takes them from the line of a login module only, and the service's name also from a property.
+LOGIN_SETTINGS = frozenset(
+    {setting for options in _MODULES.values() for setting in options.values()} | {"sasl_oauthbearer_extensions"}
+) - {"sasl_kerberos_service_name"}
 # Options for Java's handling of tickets; ours come from the keytab each time, or from the credential cache.
 _JAVA_ONLY = frozenset({"useKeyTab", "storeKey", "useTicketCache", "renewTicket", "doNotPrompt", "refreshKrb5Config"})
 _EXTENSION = "extension_"

@@ -5,7 +5,7 @@ Settings that would send a password in the clear, or to a server that was not ve
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -25,6 +25,7 @@ CONF_VARIABLE = "LAGOON_CONF"  # the settings file where no option names one
 _OTHER_VARIABLES = frozenset({"LAGOON_CACHE", CONF_VARIABLE})
 _TLS_VERSIONS = frozenset({"TLSv1.2", "TLSv1.3"})
 _JAAS = "sasl_jaas_config"
+_TOKENAUTH = "sasl_scram_tokenauth"
 _UNSET = (None, "", Secret(""))
 _ANONYMOUS = "User:ANONYMOUS"  # the principal of connections that authenticate by nothing
 _WITH_USER = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
@@ -205,7 +206,9 @@ class KafkaSettings:
         False, description="True if sasl_username is the id of a delegation token, and sasl_password its HMAC."
     )
     sasl_jaas_config: Secret | None = _setting(
-        None, description="Login module line of a Java client; its values become the other sasl settings."
+        None,
+        description="Login module line of a Java client; its values become the other sasl settings. The line may be "
+        "`env:NAME` or `file:/path` as a whole; values in it are literal.",
     )
     sasl_oauthbearer_token_endpoint_url: str | None = _setting(
         None, description="URL (https) of the endpoint that issues tokens for client credentials."
@@ -243,12 +246,25 @@ class KafkaSettings:
         """Tell pydantic how to check a section of the settings."""
         from pydantic_core import core_schema  # noqa: PLC0415  see `checked`
 
-        return core_schema.no_info_before_validator_function(_with_jaas, handler(source))
+        return core_schema.no_info_before_validator_function(with_login, handler(source))
 
     def __post_init__(self) -> None:
         self.addresses()
         if faults := [*self._sasl_faults(), *self._tls_faults()]:
             raise ValueError("; ".join(faults))
+
+    def login_settings(self) -> "KafkaSettings":
+        """Return these settings with those of `sasl_jaas_config` in its place; ConfigError if that cannot be used.
+
+        A reference is resolved, so call it where a connection is made.
+        """
+        if self.sasl_jaas_config is None:
+            return self
+        given = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
+        try:
+            return replace(self, **_with_line(given, self.sasl_jaas_config.reveal()))
+        except ValueError as error:
+            raise ConfigError([str(error)]) from None
 
     def _sasl_faults(self) -> Iterator[str]:
         mechanism = self.sasl_mechanism
@@ -259,7 +275,8 @@ class KafkaSettings:
         if not mechanism:
             yield f"security_protocol {self.security_protocol} needs sasl_mechanism"
             return
-        yield from self._faults_of(MECHANISMS[mechanism])
+        if self.sasl_jaas_config is None:
+            yield from self._faults_of(MECHANISMS[mechanism])
         if self.shows_secrets() and not self.allow_plaintext_credentials:
             if not self.uses_tls():
                 yield (
@@ -323,12 +340,16 @@ class KafkaSettings:
         return self.security_protocol.startswith("SASL")
 
     def principal(self) -> str | None:
-        """Return the principal that brokers make of the user name; None if it comes from a certificate, ticket or token."""
+        """Return the principal that brokers make of the user name; None if it comes from a certificate, ticket or token.
+
+        ConfigError as `login_settings`.
+        """
         if not self.uses_sasl():
             has_certificate = self.ssl_keystore_location or self.ssl_keystore_certificate_chain
             return None if self.uses_tls() and has_certificate else _ANONYMOUS
-        is_named = self.sasl_mechanism in _WITH_USER and not self.sasl_scram_tokenauth
-        return f"User:{self.sasl_username}" if is_named and self.sasl_username else None
+        login = self.login_settings()
+        is_named = login.sasl_mechanism in _WITH_USER and not login.sasl_scram_tokenauth
+        return f"User:{login.sasl_username}" if is_named and login.sasl_username else None
 
     def shows_secrets(self) -> bool:
         """Return True if authentication sends a password or token to a server whose name is not verified by a certificate."""
@@ -344,6 +365,8 @@ class KafkaSettings:
 
 NAMES = frozenset(setting.name for setting in fields(KafkaSettings))
 SECRETS = frozenset(setting.name for setting in fields(KafkaSettings) if Secret in get_args(setting.type))
+
+_NO_LOGIN = {setting.name: setting.default for setting in fields(KafkaSettings) if setting.name in jaas.LOGIN_SETTINGS}
 
 
 def checked(values: Mapping[str, Any]) -> KafkaSettings:
@@ -363,13 +386,35 @@ def _adapter() -> "TypeAdapter[KafkaSettings]":
     return TypeAdapter(KafkaSettings)
 
 
-def _with_jaas(values: Any) -> Any:
-    """Replace `sasl_jaas_config` by the settings that it contains."""
-    if not isinstance(values, dict) or not values.get(_JAAS):
+def with_login(values: Any) -> Any:
+    """Return the settings that one source has for a cluster, with those of a JAAS line in its place.
+
+    The line of a later source overrides a login as a whole, so that two identities are not mixed: settings of logins that the
+    line does not have get their defaults. Settings of a later source unset a line that is a reference. ValueError names faults.
+    """
+    if not isinstance(values, dict):
         return values
-    line = values[_JAAS]
+    line = values.get(_JAAS)
+    if isinstance(line, str) and Secret(line).is_text():
+        return _with_line(values, line)
+    if line not in (None, ""):  # a reference, which is resolved where a connection is made
+        return _NO_LOGIN | values
+    return {**values, _JAAS: None} if values.keys() & {_JAAS, *jaas.LOGIN_SETTINGS} else values
+
+
+def _with_line(values: Mapping[str, Any], line: str) -> dict[str, Any]:
     try:
-        from_jaas = jaas.settings_of((line if isinstance(line, Secret) else Secret(str(line))).reveal())
-    except (ValueError, ConfigError) as error:
+        of_line = {name: _typed(name, text, Secret.literal) for name, text in jaas.settings_of(line).items()}
+    except ValueError as error:
         raise ValueError(f"{_JAAS}: {error}") from None
-    return from_jaas | {name: value for name, value in values.items() if name != _JAAS}
+    for name, value in of_line.items():
+        if name in values and _typed(name, values[name], Secret) != value:
+            raise ValueError(f"{_JAAS}: sets {name} to another value than the setting beside it: keep one of them")
+    return {**_NO_LOGIN, **values, **of_line, _JAAS: None}
+
+
+def _typed(name: str, value: Any, secret: Callable[[str], Secret]) -> Any:
+    """Return a value of a setting in the type that it has; Java takes any text but `true` for false."""
+    if name in SECRETS and isinstance(value, str):
+        return secret(value)
+    return str(value).lower() == "true" if name == _TOKENAUTH else value

@@ -20,19 +20,27 @@ _READING = Lock()
 
 
 class Secret:
-    """A value given as text, as `env:NAME` or as `file:/path`.
+    """A value given as text, as `env:NAME` or as `file:/path`; `Secret.literal` takes any text as the value itself.
 
     Every `reveal` resolves the reference again, so that the secret can be renewed. Only a pipe is read once in a process.
     """
 
-    __slots__ = ("_given",)
+    __slots__ = ("_given", "_is_reference")
 
     def __init__(self, given: str) -> None:
         self._given = given
+        self._is_reference = given.startswith((_FROM_ENVIRONMENT, _FROM_FILE))
+
+    @classmethod
+    def literal(cls, text: str) -> "Secret":
+        """Make a secret of text that is no reference, even if it looks like one."""
+        secret = cls(text)
+        secret._is_reference = False
+        return secret
 
     def reveal(self) -> str:
         """The value itself. ConfigError if a reference leads nowhere or to nothing; it names the reference, no secret."""
-        if self.is_text() or not self._given:
+        if not self._is_reference:
             return self._given
         if value := self._resolved():
             return value
@@ -52,7 +60,7 @@ class Secret:
 
     def is_text(self) -> bool:
         """True if the value itself was given, and travels where the secret does. An empty value tells nothing."""
-        return bool(self._given) and not self._given.startswith((_FROM_ENVIRONMENT, _FROM_FILE))
+        return bool(self._given) and not self._is_reference
 
     def __repr__(self) -> str:
         return "***"
@@ -60,13 +68,13 @@ class Secret:
     __str__ = __repr__
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and self._given == other._given
+        return isinstance(other, Secret) and (self._given, self._is_reference) == (other._given, other._is_reference)
 
     def __hash__(self) -> int:
         return hash(self._given)
 
     def __reduce__(self) -> tuple[Callable[[str], "Secret"], tuple[str]]:
-        return Secret, (self._given,)
+        return Secret if self._is_reference else Secret.literal, (self._given,)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:

@@ -191,7 +191,7 @@ def load(
         _nested(_assignments(overrides, problems), problems),
     ]
     of_options = _nested(_assignments(assigned, problems), problems)
-    others = _merged(sources)
+    others = _merged(map(_with_logins, sources))
     if isinstance(known := others.get("clusters"), dict):
         problems += [no_such_cluster(name, known) for name in of_options.get("clusters", {}) if name not in known]
 
@@ -207,6 +207,23 @@ def load(
     if problems:
         raise ConfigError(problems)
     return settings
+
+
+def _with_logins(source: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace the JAAS lines of a source by their settings. A faulty line stays: the check of the merged settings names it."""
+    values = dict(source)
+    if "kafka" in values:
+        values["kafka"] = _with_login(values["kafka"])
+    if isinstance(clusters := values.get("clusters"), dict):
+        values["clusters"] = {name: _with_login(section) for name, section in clusters.items()}
+    return values
+
+
+def _with_login(section: Any) -> Any:
+    try:
+        return kafka_settings.with_login(section)
+    except ValueError:
+        return section
 
 
 def _merged(sources: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Logins by settings; secrets are read for each connection and not earlier."""
 
+import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,45 @@ def test_user_and_password() -> None:
             made = login_for(settings(name, **given, sasl_scram_tokenauth=delegation_token), "localhost", CLOCK)
             expected = {"name": name, "username": "alice", "password": "word", "delegation_token": delegation_token}
             assert made == Scram(**expected)
+
+
+def test_a_jaas_line_is_looked_up_for_each_connection(tmp_path: Path) -> None:
+    """A reference to a JAAS line is kept, so neither the settings nor executors hold the password; each login reads it again."""
+    path = tmp_path / "jaas"
+    given = settings("SCRAM-SHA-512", sasl_jaas_config=f"file:{path}")
+    for user in ("alice", "bob"):
+        path.write_text(f'a.ScramLoginModule required username="{user}" password="file:hunter2";\n')
+        assert login_for(given, "localhost", CLOCK) == Scram(
+            name="SCRAM-SHA-512",
+            username=user,
+            password="file:hunter2",  # noqa: S106
+        )
+        assert given.principal() == f"User:{user}"
+    assert b"hunter2" not in pickle.dumps(given)
+    for line, fault in (
+        ("a.ScramLoginModule required username=hunter2", "sasl_jaas_config: must be `MODULE required"),
+        ("a.ScramLoginModule required username=hunter2;", "sasl_mechanism SCRAM-SHA-512 needs sasl_password"),
+        ("", f"file:{path}: it is empty"),
+    ):
+        path.write_text(line)
+        with pytest.raises(ConfigError, match=re.escape(fault)) as raised:
+            login_for(given, "localhost", CLOCK)
+        assert "hunter2" not in str(raised.value)
+    path.unlink()
+    with pytest.raises(ConfigError, match=f"file:{path}"):
+        login_for(given, "localhost", CLOCK)
+
+
+def test_a_jaas_line_that_contradicts_a_setting(tmp_path: Path) -> None:
+    """The name of Kerberos' service may be in the line and beside it, but must be the same, as in a Java client."""
+    (tmp_path / "jaas").write_text("a.Krb5LoginModule required serviceName=kafka-1;")
+    for service in ("kafka-1", "kafka-2"):
+        given = settings("GSSAPI", sasl_jaas_config=f"file:{tmp_path}/jaas", sasl_kerberos_service_name=service)
+        if service == "kafka-1":
+            assert login_for(given, "localhost", CLOCK) == Kerberos(host="localhost", service="kafka-1")
+        else:
+            with pytest.raises(ConfigError, match="sets sasl_kerberos_service_name to another value"):
+                login_for(given, "localhost", CLOCK)
 
 
 def test_secrets_are_looked_up_for_each_connection(tmp_path: Path) -> None:

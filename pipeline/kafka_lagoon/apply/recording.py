@@ -43,9 +43,10 @@ def operating_system_user() -> str:
 
 def principal_of(kafka: KafkaSettings) -> str | None:
     """The SASL user; None for tokens and certificates."""
-    if not kafka.uses_sasl() or kafka.sasl_scram_tokenauth:
+    login = kafka.login_settings()
+    if not login.uses_sasl() or login.sasl_scram_tokenauth:
         return None
-    return kafka.sasl_username or kafka.sasl_kerberos_principal or kafka.sasl_oauthbearer_unsecured_principal
+    return login.sasl_username or login.sasl_kerberos_principal or login.sasl_oauthbearer_unsecured_principal
 
 
 @frozen

@@ -14,7 +14,7 @@ def login_for(settings: KafkaSettings, host: str, clock: Clock) -> Login:
     """Return the login for one connection to the broker at `host`; errors as `LOGINS` has them."""
     if not settings.sasl_mechanism:
         raise ConfigError([f"security_protocol {settings.security_protocol} needs sasl_mechanism"])
-    peer = Peer(settings=settings, host=host, clock=clock, token_endpoint=_token_endpoint)
+    peer = Peer(settings=settings.login_settings(), host=host, clock=clock, token_endpoint=_token_endpoint)
     return LOGINS[settings.sasl_mechanism](peer)
 
 
