@@ -1,6 +1,7 @@
 """Tokens from a function of the user."""
 
 import traceback
+from pathlib import Path
 
 import pytest
 
@@ -65,10 +66,23 @@ def test_a_function_that_gives_none(name: str, reason: str) -> None:
         ("no.such.module:token", "No module named"),
         (f"{__name__}:no_such_function", "has no no_such_function"),
         (__name__, "write module:function"),
-        (":token", "sasl_oauthbearer_token_provider :token"),
+        (":token", "sasl_oauthbearer_token_provider :token: write module:function"),
+        (".token:token", "failed with builtins.TypeError"),
     ],
 )
 def test_no_function(function: str, reason: str) -> None:
     """A function that does not exist is a fault of the settings."""
     with pytest.raises(ConfigError, match=reason):
         TokenProvider(function=function, host="broker-1").fetch(CLOCK)
+
+
+@pytest.mark.parametrize("raised", ["KeyError", "AttributeError", "ImportError", "SyntaxError", "OSError"])
+def test_a_module_that_cannot_be_imported(raised: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line names the type of the error alone: its message may contain a secret."""
+    name = f"provider_with_{raised.lower()}"
+    (tmp_path / f"{name}.py").write_text(f"raise {raised}('s3cr3t')\ndef token(host): ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    cause = f"{name}:token: the import of module {name} failed with builtins.{raised}"
+    with pytest.raises(ConfigError, match=cause) as failure:
+        TokenProvider(function=f"{name}:token", host="broker-1").fetch(CLOCK)
+    assert "s3cr3t" not in "".join(traceback.format_exception(failure.value))

@@ -24,13 +24,13 @@ class TokenProvider:
     host: str
 
     def fetch(self, _clock: Clock) -> Token:
-        """The token that the function returns. ConfigError if there is no such function, AuthenticationFailed if no token."""
+        """The token that the function returns. ConfigError if it cannot be imported, AuthenticationFailed if no token."""
         provide = _function(self.function)
         try:
             provided = provide(self.host)
         except Exception as error:  # noqa: BLE001  the user's code may raise anything
             # Its message is not repeated: it may contain secrets.
-            raise self._failed(f"failed with {type(error).__module__}.{type(error).__qualname__}") from None
+            raise self._failed(f"failed with {_type_name(error)}") from None
         match provided:
             case Token():
                 return provided
@@ -43,13 +43,23 @@ class TokenProvider:
 
 
 def _function(path: str) -> Callable[[str], Any]:
-    module, _, name = path.partition(":")
+    name_of_module, _, name = path.partition(":")
+    if not name_of_module or not name:
+        raise ConfigError([f"{_SETTING} {path}: write module:function"])
     try:
-        function: Callable[[str], Any] = getattr(importlib.import_module(module), name)
-    except (ImportError, ValueError) as error:  # ValueError: no name at all
+        module = importlib.import_module(name_of_module)
+    except ModuleNotFoundError as error:
         raise ConfigError([f"{_SETTING} {path}: {error}"]) from error
-    except AttributeError:
+    except Exception as error:  # noqa: BLE001  as for `fetch`
         raise ConfigError(
-            [f"{_SETTING} {path}: module {module} has no {name or 'function; write module:function'}"]
+            [f"{_SETTING} {path}: the import of module {name_of_module} failed with {_type_name(error)}"]
         ) from None
+    try:
+        function: Callable[[str], Any] = getattr(module, name)
+    except AttributeError:
+        raise ConfigError([f"{_SETTING} {path}: module {name_of_module} has no {name}"]) from None
     return function
+
+
+def _type_name(error: Exception) -> str:
+    return f"{type(error).__module__}.{type(error).__qualname__}"
