@@ -44,9 +44,21 @@ def test_a_secret_in_a_file(tmp_path: Path) -> None:
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     """The error names the reference, not the content of the file."""
     (tmp_path / "key").write_bytes(b"hunter2\xff")
-    with pytest.raises(ConfigError, match=r"file:.*key: not text") as raised:
+    with pytest.raises(ConfigError, match=r"file:.*key: not a file of text") as raised:
         Secret(f"file:{tmp_path / 'key'}").reveal()
     assert "hunter2" not in str(raised.value)
+    with pytest.raises(ConfigError, match="not a file of text"):
+        Secret("file:a\0b").reveal()
+
+
+def test_a_secret_that_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable may have any bytes; the error names the variable or the setting."""
+    monkeypatch.setitem(os.environb, b"LAGOON_TEST_KEY", b"hunter2\xfc")
+    with pytest.raises(ConfigError, match=r"^env:LAGOON_TEST_KEY: not text in UTF-8$"):
+        Secret("env:LAGOON_TEST_KEY").reveal()
+    assert faults(tmp_path, SECURE + 'sasl_username = "u"\n', {"LAGOON_KAFKA__SASL_PASSWORD": "hunter2\udcfc"}) == [
+        "kafka.sasl_password: must be text in UTF-8"
+    ]
 
 
 def test_a_secret_in_a_pipe() -> None:

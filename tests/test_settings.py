@@ -201,6 +201,7 @@ def _check_lines(lines: Sequence[str]) -> None:
             "kafka.ssl_endpoint_identification_algorithm=x",
             "kafka.ssl_endpoint_identification_algorithm: must be https or empty",
         ),
+        ("kafka.request_timeout_ms=3000000000", "kafka.request_timeout_ms: must be at most 2147483647"),
         ("kafka=x", "kafka: is set as a value and as a section"),
         ("schem=x", "schem: no such setting (did you mean schema?)"),
     ],

@@ -37,6 +37,7 @@ _JAVA_ONLY = (
     "ssl.trustmanager",
     "ssl.keymanager",
 )
+LONGEST_MS = (1 << 31) - 1  # Kafka's int, and the longest wait of poll(2)
 DEFAULT_CLUSTER = "default"  # name of the cluster of [kafka]
 BOTH_FORMS = (
     "[kafka] (also by -b, --kafka-properties or LAGOON_KAFKA__...) and [clusters.NAME] exclude each other: write "
@@ -145,11 +146,17 @@ class KafkaSettings:
     client_rack: str | None = _setting(
         None, description="Rack of this machine: records are read from a replica in this rack."
     )
-    request_timeout_ms: int = _setting(30_000, gt=0, description="Longest wait for one response.")
-    socket_connection_setup_timeout_ms: int = _setting(10_000, gt=0, description="Longest wait for one connection.")
-    default_api_timeout_ms: int = _setting(60_000, gt=0, description="Longest time for one request, retries included.")
-    retry_backoff_ms: int = _setting(100, gt=0, description="First pause before a retry; doubles, with jitter.")
-    retry_backoff_max_ms: int = _setting(1_000, gt=0, description="Longest pause before a retry.")
+    request_timeout_ms: int = _setting(30_000, gt=0, le=LONGEST_MS, description="Longest wait for one response.")
+    socket_connection_setup_timeout_ms: int = _setting(
+        10_000, gt=0, le=LONGEST_MS, description="Longest wait for one connection."
+    )
+    default_api_timeout_ms: int = _setting(
+        60_000, gt=0, le=LONGEST_MS, description="Longest time for one request, retries included."
+    )
+    retry_backoff_ms: int = _setting(
+        100, gt=0, le=LONGEST_MS, description="First pause before a retry; doubles, with jitter."
+    )
+    retry_backoff_max_ms: int = _setting(1_000, gt=0, le=LONGEST_MS, description="Longest pause before a retry.")
     max_in_flight_requests_per_connection: int = _setting(
         5,
         gt=0,

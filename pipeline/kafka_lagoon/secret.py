@@ -51,11 +51,13 @@ class Secret:
             name = self._given.removeprefix(_FROM_ENVIRONMENT)
             if name not in os.environ:
                 raise ConfigError([f"{self._given}: this environment variable is not set where it is needed"])
+            if not _is_utf8(os.environ[name]):
+                raise ConfigError([f"{self._given}: not text in UTF-8"])
             return os.environ[name]
         try:
             return _content(self._given.removeprefix(_FROM_FILE))
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not text"
+        except (OSError, ValueError) as error:  # ValueError: NUL in the path, or not UTF-8 in the file
+            reason = error.strerror if isinstance(error, OSError) else "not a file of text in UTF-8"
             raise ConfigError([f"{self._given}: {reason}"]) from None
 
     def is_text(self) -> bool:
@@ -82,7 +84,23 @@ class Secret:
         from pydantic_core import core_schema  # noqa: PLC0415  a verb without settings does without pydantic
 
         from_text = core_schema.no_info_after_validator_function(cls, core_schema.str_schema(strict=True))
-        return core_schema.union_schema([core_schema.is_instance_schema(cls), from_text])
+        either = core_schema.union_schema([core_schema.is_instance_schema(cls), from_text])
+        return core_schema.no_info_before_validator_function(_text_in_utf8, either)
+
+
+def _text_in_utf8(value: Any) -> Any:
+    if isinstance(value, str) and not _is_utf8(value):
+        raise ValueError("must be text in UTF-8")
+    return value
+
+
+def _is_utf8(text: str) -> bool:
+    """Return False if an environment variable had other bytes: Python keeps them as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _content(path: str) -> str:

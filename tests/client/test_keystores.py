@@ -1,5 +1,6 @@
 """Truststores and keystores: every supported format, and a line for each fault."""
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -157,6 +158,11 @@ CHAIN = {"ssl_keystore_certificate_chain": CLIENT.chain_pem()}
             "ssl_truststore_location",
             "ssl_truststore_location: a certificate in it is damaged",
         ),
+        (
+            DAMAGED.format("CERTIFICATE").replace("QUJD", "QUJÜ"),
+            "ssl_truststore_location",
+            "ssl_truststore_location: a certificate in it is damaged",
+        ),
         (CLIENT.chain_pem(), "ssl_keystore_location", "ssl_keystore_location: " + NO_KEY),
         (
             CLIENT.chain_pem() + SERVER.key_pem(),
@@ -229,12 +235,21 @@ def test_files_that_cannot_be_used(tmp_path: Path, content: bytes | str | None, 
             "env:LAGOON_TEST_NOT_SET: this environment variable is not set where it is needed",
         ),
         ({"ssl_truststore_certificates": SECRET}, "ssl_truststore_certificates: " + NO_CERTIFICATE),
+        (
+            {
+                "ssl_truststore_location": truststore(ROOT.chain, SECRET),
+                "ssl_truststore_password": "env:LAGOON_TEST_LATIN",
+            },
+            "env:LAGOON_TEST_LATIN: not text in UTF-8",
+        ),
+        ({"ssl_truststore_location": "a\0b"}, "ssl_truststore_location: is not a path: it contains NUL"),
     ],
 )
 def test_settings_that_cannot_be_used(
-    file: Callable[[bytes | str], str], given: dict[str, str | bytes], problem: str
+    file: Callable[[bytes | str], str], given: dict[str, str | bytes], problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The setting of a wrong password or text is named, and neither passwords nor keys are shown."""
+    monkeypatch.setitem(os.environb, b"LAGOON_TEST_LATIN", b"\xfc")
     paths = {name: file(value) for name, value in given.items() if isinstance(value, bytes)}
     with pytest.raises(ConfigError) as caught:
         context(tls_settings(**given | paths))

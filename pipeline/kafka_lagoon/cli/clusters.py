@@ -15,10 +15,12 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.kafka_settings import DEFAULT_CLUSTER, KafkaSettings, is_setting, no_such_cluster
+from kafka_lagoon.kafka_settings import DEFAULT_CLUSTER, LONGEST_MS, KafkaSettings, is_setting, no_such_cluster
 
 if TYPE_CHECKING:
     from kafka_lagoon.settings import Settings
+
+_LONGEST_SECONDS = LONGEST_MS // 1000
 
 
 @frozen
@@ -49,8 +51,8 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    if not 0 < seconds <= _LONGEST_SECONDS:
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds above 0, at most {_LONGEST_SECONDS}")
     return seconds
 
 

@@ -91,6 +91,8 @@ def _read(settings: str, path: str) -> _Store:
         return _Store(settings, path, Path(path).read_bytes())
     except OSError as error:
         raise ConfigError([f"{settings}_location: {path}: {error.strerror}"]) from error
+    except ValueError as error:
+        raise ConfigError([f"{settings}_location: is not a path: it contains NUL"]) from error
 
 
 def _is_pkcs12(store: _Store) -> bool:

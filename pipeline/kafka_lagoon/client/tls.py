@@ -38,7 +38,7 @@ def _trusting(settings: KafkaSettings) -> ssl.SSLContext:
     certificates = keystores.trusted(settings)
     try:
         made = ssl.create_default_context(cadata=certificates)
-    except ssl.SSLError as error:
+    except (ssl.SSLError, TypeError) as error:  # TypeError: not ASCII
         origin = "ssl_truststore_certificates" if settings.ssl_truststore_certificates else "ssl_truststore_location"
         raise ConfigError([f"{origin}: a certificate in it is damaged"]) from error
     # As Java does, and the same on every Python: a certificate in the truststore is trusted even if it is no root, and

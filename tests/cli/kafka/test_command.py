@@ -127,6 +127,13 @@ def test_a_value_that_an_option_cannot_have(name: str, text: str) -> None:
     assert [found for line in lines for found in python_in(line)] == []
 
 
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "1e7", "1e306"])
+def test_a_timeout_that_no_command_can_have(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The longest is that of Kafka's settings in milliseconds."""
+    assert run(["versions", "-b", "127.0.0.1:1", "--timeout", seconds], {}, CLOCK) == 2
+    assert f"'{seconds}' is not a number of seconds above 0, at most 2147483; see" in capsys.readouterr().err
+
+
 def test_brokers_on_the_command_line_win(capsys: pytest.CaptureFixture[str]):
     """-b replaces the brokers of the chosen cluster, even if the settings name others."""
     several = ["--set", "clusters.a.bootstrap_servers=a:1", "--set", "clusters.b.bootstrap_servers=b:1"]
