@@ -227,6 +227,16 @@ def test_no_secret_stands_on_a_command_line(name: str, section: str) -> None:
     assert "hunter2" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    "given", ["kafka.sasl_password:hunter2", "kafka.sasl_password: hunter2==", "kafka.sasl_password hunter2"]
+)
+def test_a_set_without_an_equals_sign(given: str) -> None:
+    """The error names the setting, and repeats nothing of a value."""
+    with pytest.raises(ConfigError, match=r"--set kafka\.sasl_password: write it as key=value\n") as raised:
+        load(None, {}, [given], tables_needed=False)
+    assert "hunter2" not in str(raised.value)
+
+
 def test_a_reference_may_stand_on_a_command_line() -> None:
     """A reference is accepted, because it only names the place of the secret."""
     overrides = ["kafka.bootstrap_servers=a:1", "kafka.sasl_password=env:KAFKA_PASSWORD"]

@@ -54,6 +54,7 @@ _REQUIREMENTS = {  # by the first word of pydantic's type of error
 }
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # a field of a pydantic model, a field of a dataclass
 _DAY_MS = 86_400_000
+_NO_KEY = re.compile(r"[^\w.-]")
 _QUOTE, _QUOTED_NOTHING = "'", "''"
 
 
@@ -312,8 +313,9 @@ def _assignments(overrides: Sequence[str], problems: list[str]) -> Iterator[tupl
     for text in overrides:
         key, separator, value = (part.strip() for part in text.partition("="))
         path = key.split(".")
-        if not separator:
-            problems.append(f"--set {key}: write it as key=value")
+        if not separator or (":" in key and path[0] not in _OF_OWNERS):
+            # A colon in place of the equals sign: a secret may follow, whose last character may be an equals sign.
+            problems.append(f"--set {_NO_KEY.split(key)[0]}: write it as key=value")
         elif path[-1] in kafka_settings.SECRETS and Secret(value).is_text():
             problems.append(
                 f"--set {key}: everybody on this machine can read command lines: give it env:NAME or file:/path"
