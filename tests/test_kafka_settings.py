@@ -98,13 +98,16 @@ def test_a_java_clients_properties(tmp_path: Path) -> None:
     """The login module line becomes settings; a security property that we do not know is a fault, other properties are not."""
     properties = tmp_path / "client.properties"
     properties.write_text(
-        "security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\nmax.poll.records=1\n"
+        "security.protocol=SASL_SSL \nsasl.mechanism=SCRAM-SHA-512\t\nmax.poll.records=1\n"
+        "bootstrap.servers=SASL_SSL://one:9092 , two:9092\nssl.truststore.password=pw\\u00a0\\n\n"
         "ssl.truststore.location=/ca.pem\nssl.protocol=TLSv1.3\n"
         "sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n"
         '  username="al\\\\"ice" password="hunter;2=";\n'
     )
     settings = load(conf(tmp_path, MINIMAL), {}, (), properties)
     assert settings.kafka is not None
+    assert settings.kafka.addresses() == (("one", 9092), ("two", 9092))
+    assert settings.kafka.ssl_truststore_password == Secret("pw\u00a0")
     assert settings.kafka.sasl_username == 'al"ice'
     assert settings.kafka.sasl_password is not None
     assert settings.kafka.sasl_password.reveal() == "hunter;2="

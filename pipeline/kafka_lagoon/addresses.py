@@ -4,12 +4,13 @@ import re
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 _HIGHEST_PORT = 65_535
-_ADDRESS = re.compile(r"(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:\s/]+)):(?P<port>\d{1,5})")
+# Kafka's clients accept the name of a protocol before the host, and ignore it.
+_ADDRESS = re.compile(r"(?:[0-9A-Za-z%._-]*://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^:\s/]+)):(?P<port>[0-9]{1,5})")
 _NAT64, _COMPATIBLE = IPv6Network("64:ff9b::/96"), IPv6Network("::/96")
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Return host and port of `host:port` or `[ipv6]:port`; ValueError for anything else."""
+    """Return host and port of `host:port` or `[ipv6]:port`, without a `SASL_SSL://`; ValueError for anything else."""
     match = _ADDRESS.fullmatch(text.strip())
     if not match or not 0 < int(match["port"]) <= _HIGHEST_PORT:
         raise ValueError(f"{text!r} is not host:port")

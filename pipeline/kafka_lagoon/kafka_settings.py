@@ -26,6 +26,7 @@ _OTHER_VARIABLES = frozenset({"LAGOON_CACHE", CONF_VARIABLE})
 _TLS_VERSIONS = frozenset({"TLSv1.2", "TLSv1.3"})
 _JAAS = "sasl_jaas_config"
 _TOKENAUTH = "sasl_scram_tokenauth"
+_TRIMMED = "".join(map(chr, range(ord(" ") + 1)))  # by Java's String.trim
 _UNSET = (None, "", Secret(""))
 _ANONYMOUS = "User:ANONYMOUS"  # the principal of connections that authenticate by nothing
 _WITH_USER = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
@@ -58,9 +59,9 @@ def is_setting(variable: str) -> bool:
 def from_properties(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """Return the settings in a Java client's properties, by their names here, and a fault for each unknown security property.
 
-    Other properties are about producers and consumers, and are left out.
+    Other properties are about producers and consumers, and are left out. Values are trimmed, as in ConfigDef.parseType.
     """
-    named = {name.replace(".", "_"): (name, value) for name, value in properties.items()}
+    named = {name.replace(".", "_"): (name, value.strip(_TRIMMED)) for name, value in properties.items()}
     ours = {key: value for key, (_, value) in named.items() if key in NAMES}
     faults = [
         f"{name}: not supported"
