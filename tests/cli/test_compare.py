@@ -168,6 +168,8 @@ def test_what_cannot_be_read(state: FakeCluster, compare: Callable[..., tuple[in
         ),
         (["a:orders", "b:copy", "--from", "orders:0=5"], ["--from: the same for all partitions"]),
         (["a:orders", "b:copy", "--until", "2999-01-01"], ["--until: this time is in the future"]),
+        (["a:orders", "b:copy", "--from", "2h ago", "--until", "1970-01-03"], ["--from: is not before --until"]),
+        (["a:orders", "b:copy", "--from", "9", "--until", "9"], ["--from: is not before --until"]),
         (["a:orders", "b:copy", "--ignore", "time"], ["--ignore: time: there are timestamp, key"]),
         (["a:orders", "b:copy", "--partitions", "x"], ["--partitions: 'x' is not a list of numbers"]),
     ],

@@ -10,6 +10,7 @@ from kafka_lagoon.fetch.offset_specs import (
     BeforeEnd,
     OffsetSpec,
     OffsetSpecs,
+    order_problems,
     parse_offset_specs,
 )
 from kafka_lagoon.topic_partition import TopicPartition
@@ -67,6 +68,21 @@ def test_times_of_specs():
     specs = OffsetSpecs(name="x", default=AtTime(5), by_partition={("t", 0): AtTime(9), ("t", 1): AtOffset(7)})
     assert specs.times() == [5, 9]
     assert OffsetSpecs(name="x", default=LATEST).times() == []
+
+
+def test_a_start_that_is_not_before_the_end():
+    """Two times or two offsets are compared; `latest` depends on the log, and partitions of their own are not looked at."""
+    for start, end, is_fault in [
+        (AtTime(5), AtTime(4), True),
+        (AtTime(5), AtTime(5), True),
+        (AtTime(5), AtTime(6), False),
+        (AtOffset(6), AtOffset(5), True),
+        (AtOffset(6), AtTime(5), False),
+        (LATEST, AtTime(5), False),
+        (BeforeEnd(9), BeforeEnd(8), False),
+    ]:
+        problems = order_problems(OffsetSpecs(name="--from", default=start), OffsetSpecs(name="--until", default=end))
+        assert problems == (["--from: is not before --until"] if is_fault else [])
 
 
 def test_specs_that_do_not_fit_the_partitions():

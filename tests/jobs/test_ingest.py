@@ -219,6 +219,11 @@ def test_where_topics_begin_and_runs_end(kafka: LocalKafka, tmp_path: Path) -> N
             ),
             (["--topics", "known", "--from", "2999-01-01"], 2, "ingest.start: this time is in the future"),
             (["--topics", "known", "--until", "2999-01-01"], 2, "--until: this time is in the future"),
+            (
+                ["--topics", "known", "--from", "2026-11-10", "--until", "2026-11-01"],
+                2,
+                "ingest.start: is not before --until",
+            ),
             (["--topics", "known", "--set", "records.writer=spark"], 2, "records.staging"),
         ]
     ),

@@ -21,7 +21,15 @@ from kafka_lagoon.compare.sequences import NOTHING_IN_COMMON
 from kafka_lagoon.compare.sides import Source, TopicOfCluster, Wanted
 from kafka_lagoon.compare.topics import compare_topics
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, SPELLINGS, AtTime, OffsetSpecs, parse_offset_specs
+from kafka_lagoon.fetch.offset_specs import (
+    EARLIEST,
+    LATEST,
+    SPELLINGS,
+    AtTime,
+    OffsetSpecs,
+    order_problems,
+    parse_offset_specs,
+)
 from kafka_lagoon.records.digests import ALL_FIELDS
 from kafka_lagoon.settings import Settings
 
@@ -117,6 +125,7 @@ def _checked(options: Namespace, environ: Mapping[str, str], clock: Clock) -> tu
     problems: list[str] = []
     start = _specs("--from", options.start, OffsetSpecs(name="--from", default=EARLIEST), clock, problems)
     end = _specs("--until", options.until, OffsetSpecs(name="--until", default=LATEST), clock, problems)
+    problems += order_problems(start, end)
     fields = ALL_FIELDS - {_IGNORED[name] for name in options.ignore}
     if not fields:
         problems.append("--ignore: nothing is left to compare")

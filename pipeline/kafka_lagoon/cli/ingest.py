@@ -17,7 +17,15 @@ from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, SPELLINGS, AtTime, OffsetSpecs, parse_offset_specs
+from kafka_lagoon.fetch.offset_specs import (
+    EARLIEST,
+    LATEST,
+    SPELLINGS,
+    AtTime,
+    OffsetSpecs,
+    order_problems,
+    parse_offset_specs,
+)
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.pending_files import missing_in_words
@@ -96,6 +104,7 @@ def _read_spec(limits: IngestSettings, until: str | None, clock: Clock) -> ReadS
     until_ms = parsed_time("--until", until, clock, problems)
     specs = (start, OffsetSpecs(name="--until", default=LATEST if until_ms is None else AtTime(until_ms)))
     problems += [f"{spec.name}: this time is in the future" for spec in specs if max(spec.times(), default=0) > now_ms]
+    problems += order_problems(*specs)
     if problems:
         raise ConfigError(problems)
     return ReadSpec(

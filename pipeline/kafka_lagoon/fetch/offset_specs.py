@@ -95,6 +95,14 @@ class OffsetSpecs:
         ]
 
 
+def order_problems(start: OffsetSpecs, end: OffsetSpecs) -> list[str]:
+    """The fault of a start and an end, given for all partitions, between which no log has a record."""
+    match start.default, end.default:
+        case (AtTime(first), AtTime(last)) | (AtOffset(first), AtOffset(last)) if first >= last:
+            return [f"{start.name}: is not before {end.name}"]
+    return []
+
+
 def parse_offset_specs(name: str, text: str, now_ms: int) -> OffsetSpecs:
     """The specs that a text (see SPELLINGS) describes at `now_ms`; ValueError for anything else.
 
