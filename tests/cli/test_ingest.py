@@ -1,4 +1,4 @@
-"""Arguments of `lagoon ingest` that contradict each other."""
+"""Arguments of `lagoon ingest` that contradict each other or name what the run does not read."""
 
 import pytest
 
@@ -6,6 +6,7 @@ from kafka_lagoon.cli.ingest import ingest_arguments
 from kafka_lagoon.cli.main import options_of
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.read_spec import ReadSpec
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 
 ENVIRON = {"LAGOON_WAREHOUSE": "w", "LAGOON_CREATE": "true", "LAGOON_KAFKA__BOOTSTRAP_SERVERS": "localhost:9"}
@@ -27,3 +28,12 @@ def test_a_start_that_is_not_before_the_end(start: str) -> None:
     line = "ingest.start: is not before --until"
     assert problems("--topics", "a", "--from", start, "--until", "2h ago") == [line]
     assert spec_of("--topics", "a", "--from", "3h ago", "--until", "2h ago").start.times()
+
+
+def test_a_start_of_a_topic_that_is_not_read() -> None:
+    """Neither --topics nor --pattern has it: it may be misspelt, and a similar name is suggested."""
+    assert problems("--topics", "orders,b", "--pattern", "x.*", "--from", "oders:0=15,xy:1=5,orders:0=2") == [
+        "ingest.start: oders is not among the topics to read (did you mean orders?)"
+    ]
+    start = spec_of("--pattern", "o.*", "--from", "oders:0=15").start
+    assert list(start.by_partition) == [TopicPartition("oders", 0)]

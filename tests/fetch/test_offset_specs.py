@@ -70,6 +70,13 @@ def test_times_of_specs():
     assert OffsetSpecs(name="x", default=LATEST).times() == []
 
 
+@pytest.mark.parametrize("text", ["t:0=1,t:0=1", "t:0=1,u:0=1,t:00=5"])
+def test_a_partition_that_is_named_twice(text: str):
+    """Neither of its offsets is taken."""
+    with pytest.raises(ValueError, match=r"^t:0 is named twice$"):
+        parse_offset_specs("--from", text, NOW_MS)
+
+
 def test_a_start_that_is_not_before_the_end():
     """Two times or two offsets are compared; `latest` depends on the log, and partitions of their own are not looked at."""
     for start, end, is_fault in [

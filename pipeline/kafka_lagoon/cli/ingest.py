@@ -34,6 +34,7 @@ from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.ingest import STEPS, IngestResult, ingest
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
+from kafka_lagoon.text import did_you_mean
 from kafka_lagoon.times import FORMS
 
 _DENIED = "TOPIC_AUTHORIZATION_FAILED"
@@ -105,9 +106,7 @@ def _read_spec(limits: IngestSettings, until: str | None, clock: Clock) -> ReadS
     specs = (start, OffsetSpecs(name="--until", default=LATEST if until_ms is None else AtTime(until_ms)))
     problems += [f"{spec.name}: this time is in the future" for spec in specs if max(spec.times(), default=0) > now_ms]
     problems += order_problems(*specs)
-    if problems:
-        raise ConfigError(problems)
-    return ReadSpec(
+    spec = ReadSpec(
         topics=topics,
         pattern=limits.pattern,
         start=specs[0],
@@ -115,6 +114,14 @@ def _read_spec(limits: IngestSettings, until: str | None, clock: Clock) -> ReadS
         isolation_level=limits.isolation_level,
         max_offsets=limits.max_offsets_per_run,
     )
+    named = {topic for topic, _ in start.by_partition}
+    problems += [
+        f"ingest.start: {topic} is not among the topics to read{did_you_mean(topic, topics)}"
+        for topic in sorted(named.difference(spec.select(named)))
+    ]
+    if problems:
+        raise ConfigError(problems)
+    return spec
 
 
 def ingest_all(arguments: IngestArguments, clock: Clock) -> int:

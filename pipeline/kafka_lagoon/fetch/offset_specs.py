@@ -136,5 +136,8 @@ def _assignments(text: str) -> dict[TopicPartition, OffsetSpec]:
         match = _ASSIGNMENT.fullmatch(part.strip())
         if not match:
             raise ValueError(f"{part.strip()!r} is not topic:partition=offset")
-        specs[TopicPartition(match[1], int(match[2]))] = AtOffset(_offset(match[3]))
+        partition = TopicPartition(match[1], int(match[2]))
+        if partition in specs:
+            raise ValueError(f"{partition.topic}:{partition.partition} is named twice")
+        specs[partition] = AtOffset(_offset(match[3]))
     return specs

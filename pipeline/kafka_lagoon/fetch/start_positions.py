@@ -126,7 +126,7 @@ def _refused_start(spec: ReadSpec, partition: TopicPartition, code: int, what: s
 
 
 def _unknown_partitions(spec: ReadSpec, draft: PlanDraft) -> list[TopicPartition]:
-    """Partitions that the start names and that do not exist, in new topics that exist. It may name topics of the future."""
+    """Partitions that the start names and that do not exist, in new topics that exist; a pattern may find others later."""
     existing: set[tuple[str, int]] = set(draft.partitions)
     new = {partition.topic for partition in draft.partitions if partition.topic not in draft.archived}
     return [TopicPartition(*named) for named in spec.start.by_partition if named[0] in new and named not in existing]
