@@ -3,7 +3,8 @@
 A group, whose name is the prefix of the transactional ids, stores which micro-batch is written. It is committed in a
 transaction that the driver begins, which fences an earlier driver of the query. This is the one transaction of all tasks
 (transactions=run); or each task has its own (transactions=task), and the transaction of the driver stores the list of them,
-after which they are committed: the next driver commits those that a driver which died had left.
+after which they are committed: the next driver commits those that a driver which died had left. Brokers forget the group
+`offsets.retention.minutes` after the last commit: a micro-batch that Spark repeats after that is written again.
 
 For each micro-batch Spark creates this object, pickles it for the tasks, and creates another one for the commit, which knows
 only the options and the messages of the tasks.
