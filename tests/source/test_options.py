@@ -9,6 +9,8 @@ from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, AtOffset, AtTime, 
 from kafka_lagoon.source.options import SourceOptions, parse
 
 BROKERS = {"kafka.bootstrap.servers": "localhost:9092"}
+OFFSET = "a: not a partition with a number from -2 to 9223372036854775806"
+TOPIC_ID = '#topic_ids: not ids of topics as in {"topicA":"WR1Vk3DJQAmDmPhJSP1WRQ"}'
 
 
 def options(**given: Any) -> SourceOptions:
@@ -84,8 +86,20 @@ def test_a_stream_s_offsets_are_starting_offsets():
     [
         ({"startingOffset": "latest"}, "startingoffset: no such option (did you mean startingOffsets?)"),
         ({"startingOffsets": "first"}, 'startingOffsets: not JSON like earliest, latest or {"topicA":{"0":23,"1":-2}}'),
-        ({"startingOffsets": '{"a":[1]}'}, "startingOffsets: a: not a partition with a number from -2 on"),
-        ({"startingOffsets": '{"a":{"0":-3}}'}, "startingOffsets: a: not a partition with a number from -2 on"),
+        ({"startingOffsets": '{"a":[1]}'}, f"startingOffsets: {OFFSET}"),
+        ({"startingOffsets": '{"a":{"0":-3}}'}, f"startingOffsets: {OFFSET}"),
+        ({"startingOffsets": f'{{"a":{{"0":{(1 << 63) - 1}}}}}'}, f"startingOffsets: {OFFSET}"),
+        ({"startingOffsets": f'{{"a":{{"{"9" * 5_000}":1}}}}'}, f"startingOffsets: {OFFSET}"),
+        ({"startingOffsets": '{"a":{"0":1,"00":5}}'}, f"startingOffsets: {OFFSET}"),
+        ({"startingOffsets": '{"a":{"0":1,"0":5}}'}, "startingOffsets: 0 is named twice"),
+        ({"startingOffsets": '{"a":{"0":1},"a":{"0":1}}'}, "startingOffsets: a is named twice"),
+        ({"startingOffsets": '{"a":{"0":1},"#topic_ids":["x"]}'}, f"startingOffsets: {TOPIC_ID}"),
+        ({"startingOffsets": '{"a":{"0":1},"#topic_ids":5}'}, f"startingOffsets: {TOPIC_ID}"),
+        ({"startingOffsets": '{"a":{"0":1},"#topic_ids":{"a":1}}'}, f"startingOffsets: {TOPIC_ID}"),
+        (
+            {"startingOffsetsByTimestamp": f'{{"a":{{"0":{10**23}}}}}'},
+            "startingOffsetsByTimestamp: a: not a partition with a number from 0 to 9223372036854775806",
+        ),
         (
             {"startingTimestamp": "2026-11-21"},
             "startingTimestamp: '2026-11-21' is not a time in milliseconds since 1970",

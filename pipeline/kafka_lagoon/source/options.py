@@ -7,6 +7,7 @@ not imported: Spark starts a Python process for each `load`.
 import difflib
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,8 @@ from kafka_lagoon.patterns import compile_pattern
 from kafka_lagoon.topic_partition import TopicPartition
 
 _EARLIEST, _LATEST = -2, -1  # as the connector spells them in JSON
+_LIMIT = (1 << 63) - 1  # of offsets and times: both are int64
+_PARTITION = re.compile(r"0|[1-9]\d{0,9}", re.ASCII)  # no leading zeros, with which it could be named twice
 TOPIC_IDS = "#topic_ids"  # a key beside the topics of a stream's offsets, which no topic can have as its name
 
 _TOPICS = ("subscribe", "assign", "subscribePattern")
@@ -164,9 +167,15 @@ class OptionTexts:
         return int(text)
 
     def json(self, name: str, example: str) -> Mapping[str, Any]:
-        """A JSON object; empty if there is none, or after a fault."""
+        """A JSON object; empty if there is none, or after a fault. A name that it has twice is a fault."""
+
+        def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            repeated = sorted(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+            self.problems += [f"{name}: {key} is named twice" for key in repeated]
+            return dict(pairs)
+
         try:
-            value = json.loads(self.text(name) or "")
+            value = json.loads(self.text(name) or "", object_pairs_hook=object_of)
         except (ValueError, RecursionError):
             value = None
         if isinstance(value, dict) and value:
@@ -239,6 +248,9 @@ def _offset_specs(texts: OptionTexts, side: str) -> OffsetSpecs | None:
         return OffsetSpecs(name=offsets, default=words[text.strip().lower()])
     shape = dict(texts.json(offsets, 'earliest, latest or {"topicA":{"0":23,"1":-2}}'))
     topic_ids = shape.pop(TOPIC_IDS, {})
+    if not isinstance(topic_ids, dict) or not all(type(topic_id) is str for topic_id in topic_ids.values()):
+        texts.problems.append(f'{offsets}: {TOPIC_IDS}: not ids of topics as in {{"topicA":"WR1Vk3DJQAmDmPhJSP1WRQ"}}')
+        topic_ids = {}
     numbers = _by_partition(texts, offsets, shape, _EARLIEST)
     specs = {partition: _offset_spec(number) for partition, number in numbers.items()}
     return OffsetSpecs(name=offsets, by_partition=specs, topic_ids=topic_ids)
@@ -252,10 +264,10 @@ def _by_partition(texts: OptionTexts, name: str, shape: Mapping[str, Any], lowes
     values: dict[TopicPartition, int] = {}
     for topic, partitions in shape.items():
         for partition, value in partitions.items() if isinstance(partitions, dict) else [("", None)]:
-            if partition.isdecimal() and type(value) is int and value >= lowest:
+            if _PARTITION.fullmatch(partition) and type(value) is int and lowest <= value < _LIMIT:
                 values[TopicPartition(topic, int(partition))] = value
             else:
-                texts.problems.append(f"{name}: {topic}: not a partition with a number from {lowest} on")
+                texts.problems.append(f"{name}: {topic}: not a partition with a number from {lowest} to {_LIMIT - 1}")
     return values
 
 
