@@ -9,13 +9,22 @@ import pytest
 from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, GreaterThanOrEqual, In, LessThan
 from pyspark.sql.types import StructType
 
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError, RecordsError
 from kafka_lagoon.fetch.split import Split
+from kafka_lagoon.protocol.error_codes import UNSUPPORTED_FOR_MESSAGE_FORMAT
+from kafka_lagoon.protocol.messages.list_offsets import READ_UNCOMMITTED
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.source import plan as source_plan
 from kafka_lagoon.source import read as source_read
 from kafka_lagoon.source.columnar import SourceOfRows
+from kafka_lagoon.source.filters import Pushed
+from kafka_lagoon.source.options import parse
+from kafka_lagoon.source.plan import batch_tasks
+from tests.clock import CLOCK
+from tests.fake.cluster import FakeCluster
 from tests.source.source_topics import START_MS, add_partitions, create, delete_records, open_transaction, produce
 
 Reader = Callable[..., DataSourceReader]
@@ -211,6 +220,17 @@ def test_filters_narrow_the_ranges(
     made = reader(subscribe=topic)
     made.pushFilters(filters)
     assert ranges(made) == expected
+
+
+def test_logs_without_timestamps_are_read_whole(state: FakeCluster, connect: Callable[..., Cluster]):
+    """Brokers find no time in a log of message format 0: a filter narrows the other partitions only."""
+    for partition in state.add_topic("old", 2, end=30).partitions:
+        partition.times = ((1_000, 0), (2_000, 20))
+    state.topics["old"].partitions[1].refused[1_500, READ_UNCOMMITTED] = UNSUPPORTED_FOR_MESSAGE_FORMAT
+    options = parse({"kafka.bootstrap.servers": "localhost:9", "subscribe": "old"})
+    tasks = batch_tasks(connect(), options, Pushed(from_ms=1_500), Deadline.after(CLOCK, 5_000))
+    spans = {split.partition: (split.from_offset, split.to_offset) for task in tasks for split in task.splits}
+    assert spans == {0: (20, 30), 1: (0, 30)}
 
 
 @pytest.fixture

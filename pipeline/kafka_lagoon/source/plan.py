@@ -27,7 +27,7 @@ from kafka_lagoon.fetch.tasks import Task, divide
 from kafka_lagoon.fetch.topic_identity import believed_topics
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings, checked, from_properties
-from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, UNSUPPORTED_FOR_MESSAGE_FORMAT, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataTopic
 from kafka_lagoon.source.filters import Pushed
 from kafka_lagoon.source.options import SourceOptions
@@ -259,12 +259,15 @@ def _narrowed(
 def _offsets_of_times(
     cluster: Cluster, ranges: Sequence[PlannedRange], pushed: Pushed, deadline: Deadline
 ) -> dict[TopicPartition, int]:
-    """The first offset that is as late as the filters require, -1 if there is none; all before it are older."""
+    """The first offset that is as late as the filters require, -1 if there is none; all before it are older.
+
+    Partitions whose log has records without timestamps (message format 0) are left out.
+    """
     if pushed.from_ms is None or not ranges:
         return {}
     partitions = [TopicPartition(planned.topic, planned.partition) for planned in ranges]
     gathered = offsets_at(cluster, dict.fromkeys(partitions, pushed.from_ms), deadline)
-    refuse_failures(gathered.failures.values())
+    refuse_failures(one for one in gathered.failures.values() if one.code != UNSUPPORTED_FOR_MESSAGE_FORMAT)
     return {partition: answer.offset for partition, answer in gathered.answers.items()}
 
 
