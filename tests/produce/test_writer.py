@@ -15,7 +15,8 @@ from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.produce.batching import ProducerRecord
 from kafka_lagoon.produce.partitioner import partition_of
 from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
-from kafka_lagoon.produce.writer import Target, TopicWriter, WriteResult, find_topic, write_records
+from kafka_lagoon.produce.targets import describe_targets
+from kafka_lagoon.produce.writer import Target, TopicWriter, WriteResult, write_records
 from kafka_lagoon.protocol.messages.produce import LEADER_ACKS, NO_ACKS, PRODUCE, BatchIndexAndErrorMessage
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.topic_partition import TopicPartition
@@ -50,8 +51,8 @@ def news(state: FakeCluster, brokers: dict[int, FakeBroker]) -> FakeCluster:  # 
 
 def writer(cluster: Cluster, target: Target = NEWS) -> TopicWriter:
     deadline = Deadline.after(CLOCK, 2_000)
-    layout = find_topic(cluster, target.topic, deadline)
-    return TopicWriter(cluster, layout, target, init_producer_id(cluster, deadline))
+    topic = describe_targets(cluster, [target.topic], deadline)[target.topic]
+    return TopicWriter(cluster, topic, target, init_producer_id(cluster, deadline))
 
 
 def in_log(state: FakeCluster, partition: int) -> list[Record]:
@@ -112,6 +113,23 @@ def test_batches_keep_to_their_size(news: FakeCluster, connect: Connect, codec: 
     assert [len(found.value or b"") for found in in_log(news, 1)] == sizes
 
 
+@pytest.mark.parametrize(
+    ("largest", "chosen", "batches"),
+    [(2_000, None, 5), (None, None, 1), (2_000, 5_000, 2), (10_000_000, None, 1)],
+)
+def test_batches_keep_to_the_size_of_the_topic(
+    news: FakeCluster, connect: Connect, largest: int | None, chosen: int | None, batches: int
+) -> None:
+    """By default no batch is larger than max.message.bytes. A size that was chosen holds: compression may make it smaller."""
+    news.topics["news"].max_message_bytes = largest
+    sent = [ProducerRecord(None, bytes(400), partition=1) for _ in range(20)]
+    results = list(writer(connect(), Target(topic="news", batch_bytes=chosen)).write(sent))
+    assert len([batch for result in results for batch in result.written]) == batches
+    assert len(in_log(news, 1)) == 20
+    if chosen is None and largest is not None:
+        assert max(len(batch.data) for batch in news.topics["news"].partitions[1].log) <= largest
+
+
 def test_records_without_key_stay_together_for_a_round(news: FakeCluster, connect: Connect) -> None:
     """The records of a round go to one partition; the next one is chosen at random, so that each partition gets records."""
     target = Target(topic="news", batch_bytes=200)
@@ -167,18 +185,18 @@ def test_a_partition_that_the_topic_does_not_have(connect: Connect, news: FakeCl
 def test_without_a_producer_id(connect: Connect, news: FakeCluster, acks: int, offset: int | None) -> None:
     """With acks 1 the offset is known, with acks 0 it is not; the next request on the connection is answered."""
     cluster, target = connect(), Target(topic="news", acks=acks)
-    layout = find_topic(cluster, "news", Deadline.after(CLOCK, 2_000))
-    (result,) = TopicWriter(cluster, layout, target, SequenceNumbers()).write([ProducerRecord(None, b"v", partition=0)])
+    topic = describe_targets(cluster, ["news"], Deadline.after(CLOCK, 2_000))["news"]
+    (result,) = TopicWriter(cluster, topic, target, SequenceNumbers()).write([ProducerRecord(None, b"v", partition=0)])
     assert [(batch.base_offset, batch.indexes) for batch in result.written] == [(offset, [0])]
-    answered = TopicWriter(cluster, layout, Target(topic="news", acks=LEADER_ACKS), SequenceNumbers())
+    answered = TopicWriter(cluster, topic, Target(topic="news", acks=LEADER_ACKS), SequenceNumbers())
     assert located(answered.write([ProducerRecord(None, b"w", partition=0)])) == {0: (0, 1)}
     assert [stored.value for stored in in_log(news, 0)] == [b"v", b"w"]
 
 
-def test_a_topic_that_does_not_exist(connect: Connect) -> None:
-    """Finding the topic is an error, so nothing is written."""
+def test_a_topic_that_does_not_exist(news: FakeCluster) -> None:
+    """It is an error, so nothing is written."""
     with pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"):
-        find_topic(connect(), "absent", Deadline.after(CLOCK, 2_000))
+        list(write_records(short_timeouts(news), Target(topic="absent"), [], CLOCK))
 
 
 def test_in_another_process(news: FakeCluster) -> None:

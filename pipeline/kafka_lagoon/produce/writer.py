@@ -12,45 +12,37 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Clock, Deadline
-from kafka_lagoon.errors import BrokerError, CorruptBatch
+from kafka_lagoon.errors import CorruptBatch
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.produce.batching import PendingBatch, ProducerRecord, RecordAccumulator
 from kafka_lagoon.produce.partitioner import StickyPartition, partition_of
 from kafka_lagoon.produce.sending import Delivery, SendResult, send_batches
 from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
-from kafka_lagoon.protocol.error_codes import error_code
-from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.produce.targets import TargetTopic, describe_targets
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS, PRODUCE
 from kafka_lagoon.records.compressing import NONE
 from kafka_lagoon.records.encoding import Record
 from kafka_lagoon.topic_partition import TopicPartition
+
+_BATCH_BYTES = 500_000  # half of the largest batch that brokers accept by default
 
 
 @frozen
 class Target:
     """The topic to write to, and the options.
 
-    `acks` as in `Delivery`; `codec` is one of records/compressing.py. `delivery_timeout_ms` is for each round of requests,
+    `acks` as in `Delivery`; `codec` is one of records/compressing.py. Batches have up to `batch_bytes` before compression; None
+    is 500,000, or max.message.bytes of the topic if that is less. `delivery_timeout_ms` is for each round of requests,
     retries included; None is `default_api_timeout_ms` of the cluster's settings.
     """
 
     topic: str
     acks: int = ALL_ACKS
     codec: int = NONE
-    batch_bytes: int = 500_000  # half of the largest batch that brokers accept by default
+    batch_bytes: int | None = None
     buffer_bytes: int = 32 << 20  # as buffer.memory of Kafka's producer; a third of the largest request
     delivery_timeout_ms: int | None = None
-
-
-@frozen
-class TopicLayout:
-    """A topic's id and number of partitions, and which of them have a leader."""
-
-    topic: str
-    topic_id: bytes
-    partitions: int
-    available: Sequence[int]
 
 
 @frozen
@@ -95,38 +87,28 @@ def write_records(
     """
     deadline = Deadline.after(clock, settings.default_api_timeout_ms)
     with Cluster.connect(settings, clock, RequestStats(), deadline) as cluster:
-        layout = find_topic(cluster, target.topic, deadline)
+        topic = describe_targets(cluster, [target.topic], deadline)[target.topic]
         sequences = init_producer_id(cluster, deadline) if target.acks == ALL_ACKS else SequenceNumbers()
-        yield from TopicWriter(cluster, layout, target, sequences).write(records)
-
-
-def find_topic(cluster: Cluster, topic: str, deadline: Deadline) -> TopicLayout:
-    """The topic as it is now; BrokerError if it cannot be described. Afterwards the cluster knows its leaders."""
-    (metadata,) = cluster.refresh({topic}, deadline).topics
-    if not metadata.partitions:
-        raise BrokerError(metadata.error_code, error_code(metadata.error_code).name, METADATA.name, topic)
-    return TopicLayout(
-        topic=topic,
-        topic_id=metadata.topic_id,
-        partitions=len(metadata.partitions),
-        available=[partition.partition_index for partition in metadata.partitions if partition.leader_id >= 0] or [0],
-    )
+        yield from TopicWriter(cluster, topic, target, sequences).write(records)
 
 
 class TopicWriter:
     """Writes records to one topic in batches; `taken` counts the records that it was given."""
 
-    def __init__(self, cluster: Cluster, layout: TopicLayout, target: Target, sequences: SequenceNumbers) -> None:
-        self._cluster, self._layout, self._target, self._sequences = cluster, layout, target, sequences
+    def __init__(self, cluster: Cluster, topic: TargetTopic, target: Target, sequences: SequenceNumbers) -> None:
+        self._cluster, self._topic, self._target, self._sequences = cluster, topic, target, sequences
         default_ms = cluster.settings.default_api_timeout_ms
         self._timeout_ms = default_ms if target.delivery_timeout_ms is None else target.delivery_timeout_ms
         self._delivery = Delivery(
             acks=target.acks,
             timeout_ms=min(self._timeout_ms, cluster.settings.request_timeout_ms) * 3 // 4,  # REQUEST_TIMED_OUT arrives
-            topic_ids={layout.topic: layout.topic_id} if any(layout.topic_id) else {},
+            topic_ids={topic.topic: topic.topic_id} if any(topic.topic_id) else {},
         )
-        self._sticky = StickyPartition(layout.available)
-        self._accumulator = RecordAccumulator(batch_bytes=target.batch_bytes, buffer_bytes=target.buffer_bytes)
+        self._sticky = StickyPartition(topic.available(cluster) or [0])
+        batch_bytes = min(_BATCH_BYTES, topic.max_batch_bytes or _BATCH_BYTES)
+        if target.batch_bytes is not None:
+            batch_bytes = target.batch_bytes
+        self._accumulator = RecordAccumulator(batch_bytes=batch_bytes, buffer_bytes=target.buffer_bytes)
         self._has_failed = False
         self.taken = 0
 
@@ -151,12 +133,12 @@ class TopicWriter:
     def _partition(self, key: bytes | None, chosen: int | None) -> int:
         if chosen is not None:
             return chosen
-        return self._sticky.partition if key is None else partition_of(key, self._layout.partitions)
+        return self._sticky.partition if key is None else partition_of(key, self._topic.partitions)
 
     def _flush(self) -> WriteResult:
         """Send the collected records, a batch for each partition."""
         batches = {
-            TopicPartition(self._layout.topic, partition): batch
+            TopicPartition(self._topic.topic, partition): batch
             for partition, batch in self._accumulator.drain().items()
         }
         encoded, failures = self._encode(batches)

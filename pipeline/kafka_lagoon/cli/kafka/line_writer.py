@@ -10,9 +10,11 @@ from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.produce.batching import ProducerRecord
 from kafka_lagoon.produce.writer import TopicWriter, UnwrittenBatch, WriteResult
+from kafka_lagoon.protocol.error_codes import MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
 from kafka_lagoon.protocol.messages.produce import PRODUCE
 
 BAD_LINE = "BAD_LINE"
+_TOO_LARGE = (MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE)
 
 
 @frozen(kw_only=False)
@@ -63,7 +65,9 @@ class LineWriter:
             self.failures.append(batch.failure)
             for index, reason in batch.refused.items():
                 self._fail(index + 1, batch.failure.name, reason)
-            self.notes.append(f"not written to {batch.partition}: {_lines(batch.indexes)}")
+            is_too_large = batch.failure.code in _TOO_LARGE and len(batch.indexes) > 1
+            cure = "; a smaller --batch-bytes divides them" if is_too_large else ""
+            self.notes.append(f"not written to {batch.partition}: {_lines(batch.indexes)}{cure}")
 
     def _fail(self, line: int, name: str, message: str) -> None:
         self.failures.append(own_failure(PRODUCE, Scope.of_line(line), name, message))

@@ -17,7 +17,8 @@ from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.produce.batching import ProducerRecord
 from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
-from kafka_lagoon.produce.writer import Target, TopicLayout, TopicWriter, find_topic
+from kafka_lagoon.produce.targets import TargetTopic, describe_targets
+from kafka_lagoon.produce.writer import Target, TopicWriter
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS, LEADER_ACKS, NO_ACKS
@@ -78,7 +79,10 @@ def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("--acks", choices=_ACKS, default="all", help="acknowledgements, see below (default: all)")
     parser.add_argument("--compression", choices=CODECS, default="none", help="default: none")
     parser.add_argument(
-        "--batch-bytes", type=int, default=500_000, metavar="N", help="largest batch, before compression"
+        "--batch-bytes",
+        type=int,
+        metavar="N",
+        help="largest batch, before compression (default: 500000, or max.message.bytes of the topic if that is less)",
     )
     parser.add_argument("--count", action="store_true", help="print only the number of written records")
 
@@ -90,7 +94,7 @@ def _faults(options: Namespace) -> Iterator[str]:
         yield "--key-separator: must not be empty"
     if options.key_separator is not None and (options.json or options.value is not None):
         yield "--key-separator is for lines of text"
-    if options.batch_bytes <= 0:
+    if options.batch_bytes is not None and options.batch_bytes <= 0:
         yield "--batch-bytes: must be above 0"
     for header in options.headers:
         if "=" not in header:
@@ -99,7 +103,7 @@ def _faults(options: Namespace) -> Iterator[str]:
 
 def _answer(context: ClusterContext) -> CommandOutput:
     options, cluster = context.options, context.cluster
-    layout = _layout(context)
+    topic = _topic(context)
     target = Target(
         topic=options.topic,
         acks=_ACKS[options.acks],
@@ -108,7 +112,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
         delivery_timeout_ms=round(options.timeout * 1000) if options.timeout else None,
     )
     sequences = _sequences(context) if target.acks == ALL_ACKS else SequenceNumbers()
-    writer = TopicWriter(cluster, layout, target, sequences)
+    writer = TopicWriter(cluster, topic, target, sequences)
     defaults = ProducerRecord(
         key=_raw(options.key),
         value=_raw(options.value),
@@ -116,7 +120,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
         partition=options.partition,
         timestamp_ms=options.timestamp.at_ms(cluster.clock.now_ms()) if options.timestamp else None,
     )
-    lines, rows = _written(writer, options, layout, defaults)
+    lines, rows = _written(writer, options, topic.partitions, defaults)
     part = (
         RowSet(
             kind="count", rows=_count(lines, rows, options.topic), line=lambda row: f"{row.records:,} records written"
@@ -127,18 +131,18 @@ def _answer(context: ClusterContext) -> CommandOutput:
     return CommandOutput(rows=[part], failures=lines.failures, notes=lines.notes)
 
 
-def _layout(context: ClusterContext) -> TopicLayout:
+def _topic(context: ClusterContext) -> TargetTopic:
     """Describe the topic; refuse a topic or a partition that does not exist."""
     options = context.options
     try:
-        layout = find_topic(context.cluster, options.topic, context.deadline)
+        topic = describe_targets(context.cluster, [options.topic], context.deadline)[options.topic]
     except BrokerError as error:
         if error.code == UNKNOWN_TOPIC_OR_PARTITION:
             refuse(f"{options.topic}: no such topic")
         raise
-    if options.partition is not None and not 0 <= options.partition < layout.partitions:
-        refuse(f"--partition {options.partition}: {options.topic} has {layout.partitions} partitions, from 0 on")
-    return layout
+    if options.partition is not None and not 0 <= options.partition < topic.partitions:
+        refuse(f"--partition {options.partition}: {options.topic} has {topic.partitions} partitions, from 0 on")
+    return topic
 
 
 def _sequences(context: ClusterContext) -> SequenceNumbers:
@@ -152,16 +156,14 @@ def _sequences(context: ClusterContext) -> SequenceNumbers:
 
 
 def _written(
-    writer: TopicWriter, options: Namespace, layout: TopicLayout, defaults: ProducerRecord
+    writer: TopicWriter, options: Namespace, partitions: int, defaults: ProducerRecord
 ) -> tuple[LineWriter, Iterator[WrittenRecord]]:
     """Return rows of records, which are written while the rows are read, and the writer, which keeps the failures."""
     if options.value is not None:
         lines = LineWriter(writer, lambda _: defaults)
         return lines, lines.write([[b""]])
     parse = (
-        json_parser(defaults, layout.partitions)
-        if options.json
-        else text_parser(defaults, _separator(options.key_separator))
+        json_parser(defaults, partitions) if options.json else text_parser(defaults, _separator(options.key_separator))
     )
     lines = LineWriter(writer, parse)
     return lines, lines.write(bursts(sys.stdin.fileno(), _BURST_BYTES))
@@ -205,7 +207,8 @@ COMMAND = Command(
     requires={
         "": Requirement(
             permissions=(Permission(acls.WRITE, acls.TOPIC, "refused"),),
-            remark="Brokers from 2.8 on do not want IDEMPOTENT_WRITE on Cluster for it.",
+            remark="Brokers from 2.8 on do not want IDEMPOTENT_WRITE on Cluster for it. With DESCRIBE_CONFIGS on the topic, "
+            "batches have no more than its max.message.bytes.",
         )
     },
 )
