@@ -110,6 +110,10 @@ def test_a_stream_s_offsets_are_starting_offsets():
             {"kafka_isolation_level": "all"},
             "kafka.isolation.level: 'all' is neither read_committed nor read_uncommitted",
         ),
+        (
+            {"kafka_isolaton_level": "read_uncommitted"},
+            "kafka.isolaton.level: no such property (did you mean isolation.level?)",
+        ),
         ({"kafka_auto_offset_reset": "earliest"}, "kafka.auto.offset.reset: use startingOffsets"),
         ({"assign": "{}"}, "subscribe and assign: set one of subscribe, assign, subscribePattern"),
     ],

@@ -79,6 +79,8 @@ def test_streams_are_in_transactions() -> None:
         ({"kafka.acks": "1", "transactions": "task"}, "kafka.acks: transactions=task needs acks=all"),
         ({"kafka.transactional.id": "x"}, "kafka.transactional.id: set transactions=task or transactions=run with it"),
         ({"kafka.batch.size": "0"}, "kafka.batch.size: '0' is not a whole number above 0"),
+        ({"kafka.compression.zstd.level": "19"}, "kafka.compression.zstd.level: zstd has one level here: leave it out"),
+        ({"kafka.ack": "0"}, "kafka.ack: no such property (did you mean acks?)"),
         ({"kafka.compression.type": "zip"}, "kafka.compression.type: 'zip' is neither none nor gzip nor snappy nor lz4 nor zstd"),
     ],
 )  # fmt: skip

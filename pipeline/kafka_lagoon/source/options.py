@@ -1,7 +1,7 @@
 """Parses the options of the data source, which have the names of Spark's Kafka connector.
 
-An option is applied, or refused with its name and an alternative; all faults are listed at once. Modules that load slowly are
-not imported: Spark starts a Python process for each `load`.
+An option is applied, or refused with its name and an alternative; all faults are listed at once. Properties of Kafka's clients
+that change no row are accepted. Modules that load slowly are not imported: Spark starts a Python process for each `load`.
 """
 
 import difflib
@@ -24,6 +24,7 @@ from kafka_lagoon.fetch.offset_specs import (
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.patterns import compile_pattern
+from kafka_lagoon.source.kafka_properties import misspelt
 from kafka_lagoon.topic_partition import TopicPartition
 
 _EARLIEST, _LATEST = -2, -1  # as the connector spells them in JSON
@@ -293,6 +294,7 @@ def _unknown(ours: Mapping[str, str]) -> list[str]:
 
 def _kafka_problems(kafka: Mapping[str, str], isolation: str) -> list[str]:
     problems = [f"kafka.{name}: {cure}" for name, cure in _INSTEAD.items() if name in kafka]
+    problems += misspelt(kafka)
     if not kafka.get("bootstrap.servers"):
         problems.append("kafka.bootstrap.servers: must be set, to host:port of some brokers")
     if isolation not in {READ_COMMITTED, READ_UNCOMMITTED}:

@@ -1,7 +1,8 @@
 """Parses the options of the sink, and checks the columns that are to be written.
 
 Names are those of Spark's Kafka connector and of Kafka's producer. An option is applied, or refused with its name and an
-alternative; all faults, including those of columns, are listed at once and before anything is sent.
+alternative; all faults, including those of columns, are listed at once and before anything is sent. Properties of Kafka's
+clients that change no record are accepted.
 """
 
 import difflib
@@ -13,6 +14,7 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.produce.batch_sender import MAX_REQUEST_BYTES
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS, LEADER_ACKS, NO_ACKS
 from kafka_lagoon.records.compressing import CODECS
+from kafka_lagoon.source.kafka_properties import misspelt
 from kafka_lagoon.source.options import OptionTexts
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ _PRODUCER_INSTEAD = {
     "value.serializer": "values are strings or binary: cast the column",
     "interceptor.classes": "there is no producer of Kafka's here",
     "partitioner.class": "set column partition; without it keys choose as in Kafka's own producer",
+    **{f"compression.{codec}.level": f"{codec} has one level here: leave it out" for codec in ("gzip", "lz4", "zstd")},
 }
 _KAFKA = "kafka."
 
@@ -127,6 +130,7 @@ def _unknown(ours: Mapping[str, str]) -> list[str]:
 
 def _kafka_problems(kafka: Mapping[str, str]) -> list[str]:
     problems = [f"kafka.{name}: {cure}" for name, cure in _PRODUCER_INSTEAD.items() if name in kafka]
+    problems += misspelt(kafka)
     if not kafka.get("bootstrap.servers"):
         problems.append("kafka.bootstrap.servers: must be set, to host:port of some brokers")
     if kafka.get("enable.idempotence", "true").lower() != "true":
