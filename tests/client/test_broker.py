@@ -8,12 +8,11 @@ from dataclasses import replace
 import pytest
 
 from kafka_lagoon.client.broker import Broker, Call
-from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.metadata_requests import CREATES_NOTHING, metadata_request
+from kafka_lagoon.client.cluster import Cluster, metadata_request
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConnectionLost, FrameTooLarge
 from kafka_lagoon.protocol.messages.fetch import BY_NAME, FETCH, FetchPartition, FetchRequest, FetchTopic
-from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.metadata import CREATES_NOTHING, METADATA
 from tests.clock import CLOCK
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeCluster

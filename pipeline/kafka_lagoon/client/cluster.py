@@ -14,7 +14,6 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.identity import cluster_id_fault
 from kafka_lagoon.client.known_topics import KnownTopics
 from kafka_lagoon.client.metadata_checks import checked_metadata
-from kafka_lagoon.client.metadata_requests import CREATES_NOTHING, metadata_request
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline, backoff
 from kafka_lagoon.errors import (
@@ -33,7 +32,13 @@ from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.api_versions import ApiVersionsResponse
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP, FindCoordinatorRequest
-from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
+from kafka_lagoon.protocol.messages.metadata import (
+    CREATES_NOTHING,
+    METADATA,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.schema import LATEST, Api, Versions
 
@@ -331,6 +336,12 @@ def _faultless(answer: R, broker: Broker, fault_of: Callable[[R, Broker], Pipeli
     if fault := fault_of(answer, broker):
         raise fault
     return answer
+
+
+def metadata_request(topics: Collection[str] | None) -> MetadataRequest:
+    """The request about the brokers and some topics (None: all); in a version of CREATES_NOTHING it creates no topic."""
+    requested = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in sorted(topics))
+    return MetadataRequest(topics=requested, allow_auto_topic_creation=False)
 
 
 def _is_transient(failure: PipelineError) -> bool:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kafka_lagoon.client.connection import Connection, ReceivedResponse, choose_version, negotiate
 from kafka_lagoon.client.identity import printable_name
 from kafka_lagoon.client.impossible_values import impossible_value
-from kafka_lagoon.client.metadata_requests import CREATES_NOTHING, metadata_request
 from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.policy import vet
 from kafka_lagoon.client.request_stats import RequestStats
@@ -33,7 +32,7 @@ from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
-from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.metadata import CREATES_NOTHING, METADATA, MetadataRequest
 from kafka_lagoon.wire.budget import BUDGET
 from kafka_lagoon.wire.schema import Api, Versions
 
@@ -231,17 +230,12 @@ class Session:
         """The id of the broker's cluster: from Metadata where DescribeCluster is not offered (before Kafka 2.8) or refused."""
         if DESCRIBE_CLUSTER.key in self._offered:
             version = self.version(DESCRIBE_CLUSTER, None)
-            described = self._ask(
-                DESCRIBE_CLUSTER,
-                version,
-                DescribeClusterRequest(include_cluster_authorized_operations=False),
-                deadline,
-                "handshake",
-            )
+            describe = DescribeClusterRequest(include_cluster_authorized_operations=False)
+            described = self._ask(DESCRIBE_CLUSTER, version, describe, deadline, "handshake")
             if not described.error_code:
                 return described.cluster_id
-        version = self.version(METADATA, CREATES_NOTHING)
-        answer = self._ask(METADATA, version, metadata_request(()), deadline, "handshake")
+        request = MetadataRequest(topics=(), allow_auto_topic_creation=False)
+        answer = self._ask(METADATA, self.version(METADATA, CREATES_NOTHING), request, deadline, "handshake")
         self._refuse_error(METADATA, answer.error_code)
         return answer.cluster_id
 

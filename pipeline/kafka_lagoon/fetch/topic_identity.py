@@ -7,15 +7,15 @@ no topics and no brokers yet. So an answer that contradicts the archive counts o
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kafka_lagoon.client.broker import Call
-from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.cluster import Cluster, metadata_request
 from kafka_lagoon.client.metadata_checks import checked_metadata
-from kafka_lagoon.client.metadata_requests import CREATES_NOTHING, metadata_request
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.metadata import (
+    CREATES_NOTHING,
     METADATA,
     MetadataResponse,
     MetadataTopic,

@@ -12,10 +12,11 @@ Surprises:
 """
 
 from kafka_lagoon.protocol.acls import NOT_ASKED
-from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, String, Uuid, Versions, struct, wire
+from kafka_lagoon.wire.schema import LATEST, Api, Bool, Int16, Int32, String, Uuid, Versions, struct, wire
 
 NO_LEADER = -1
 WITH_OFFLINE_REPLICAS = 5  # KIP-112
+CREATES_NOTHING = Versions(4, LATEST)  # before Kafka 0.11 a request for a topic may create it
 
 
 @struct
