@@ -146,6 +146,14 @@ def test_reassignments(administered: Administered, hand: Hand, tmp_path: Path) -
         wait_until(lambda: "moved-2: replicas: 2,3,1. adding: 2. removing: 1" in administered.tool(REASSIGN, "--list"))
         assert main(["kafka", "reassignments", "--json", *administered.arguments()]) == 0
         assert '"replicas": [2, 3, 1], "adding_replicas": [2], "removing_replicas": [1]' in hand.capsys.readouterr().out
+        assert (
+            administered.tool(TOPICS, "--describe", "--under-replicated-partitions", "--topic", "moved").strip() == ""
+        )
+        under = ("--topic", "moved", "--fail", "under_replicated")
+        assert main(["kafka", "health", *under, *administered.arguments()]) == 0
+        with granted(administered, REQUIRED_PERMISSIONS["kafka health"].permissions, {acls.TOPIC: "moved"}):
+            assert main(["kafka", "health", *under, *administered.arguments(LIMITED)]) == 3
+            assert "replicas that a reassignment adds count, too" in hand.capsys.readouterr().err
         hand.done("reassign", "moved:2=2,1")
         wait_until(lambda: "moved-2: replicas: 2,1,3. adding: 2. removing: 3." in administered.tool(REASSIGN, "--list"))
         permissions = REQUIRED_PERMISSIONS["admin cancel-reassignment"].permissions

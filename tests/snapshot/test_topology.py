@@ -32,6 +32,7 @@ from kafka_lagoon.snapshot.topology import (
     topology_of,
 )
 from kafka_lagoon.tables.cluster_rows import PartitionRow
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault
@@ -83,6 +84,14 @@ def test_a_healthy_partition() -> None:
     )
     assert (row.is_leaderless, row.is_under_replicated, row.is_preferred_leader) == (False, False, True)
     assert (row.is_under_min_isr, row.is_at_min_isr, row.rack_count, row.problem) == (False, False, 2, None)
+
+
+@pytest.mark.parametrize(("isr", "is_missing"), [((1, 2), False), ((1,), True), ((1, 3), False)])
+def test_replicas_that_are_added(isr: tuple[int, ...], is_missing: bool) -> None:
+    """A reassignment adds broker 3. As in kafka-topics, one in sync counts like any other."""
+    topology = topology_of(metadata(replica_nodes=(1, 2, 3), isr_nodes=isr))
+    (row,) = partition_rows(topology, durability(1), {TopicPartition("orders", 0): 1, TopicPartition("other", 0): 9})
+    assert row.is_under_replicated == is_missing
 
 
 @pytest.mark.parametrize(("needed", "under", "exactly"), [(1, False, True), (2, True, False), (None, None, None)])

@@ -7,6 +7,7 @@ the tables are made in the order of `COLLECTORS`. Nothing is created or changed 
 from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.admin.cluster import identify
+from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.garbage import gc_paused
@@ -81,6 +82,7 @@ def _gather_lag(cluster: Cluster, slot_ms: int, deadline: Deadline, tell: Tell, 
     topology, unchecked = check_again(cluster, topology, deadline)
     tell("health", len(topology.partitions))
     durability, unread = read_durability(cluster, list(topology.partitions), deadline)
+    reassignments = list_reassignments(cluster, deadline)
     failures = [*identity.failures, *group_state.failures, *unchecked, *unread]
     return Collection(
         cluster=cluster,
@@ -93,6 +95,7 @@ def _gather_lag(cluster: Cluster, slot_ms: int, deadline: Deadline, tell: Tell, 
         topology=topology,
         group_state=group_state,
         durability=durability,
+        reassignments=reassignments,
         failures=failures,
         is_partial=any(worth_a_row(failures, topology, cluster.request_stats)),
     )

@@ -18,6 +18,7 @@ from kafka_lagoon.client.metadata_checks import CONTRADICTION
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.owners import NOBODY, Owners
+from kafka_lagoon.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsResponse
 from kafka_lagoon.snapshot.chosen_names import EVERYTHING, ChosenNames
 from kafka_lagoon.snapshot.coverage import partly_offered, worth_a_row
 from kafka_lagoon.snapshot.group_state import GroupState
@@ -121,6 +122,7 @@ class Collection:
     topology: Topology
     group_state: GroupState
     durability: Durability
+    reassignments: ListPartitionReassignmentsResponse | Failure
     failures: list[Failure]
     chosen: ChosenNames = EVERYTHING
     owners: Owners = NOBODY

@@ -38,7 +38,7 @@ from kafka_lagoon.snapshot.offsets import offset_rows
 from kafka_lagoon.snapshot.owners import EXPECTED_GROUPS, OWNERS
 from kafka_lagoon.snapshot.quorum import QUORUM
 from kafka_lagoon.snapshot.quotas import QUOTAS
-from kafka_lagoon.snapshot.reassignments import REASSIGNMENTS
+from kafka_lagoon.snapshot.reassignments import REASSIGNMENTS, added_replicas
 from kafka_lagoon.snapshot.scram_users import SCRAM_USERS
 from kafka_lagoon.snapshot.share_lag import share_lag_rows, unnamed_topics
 from kafka_lagoon.snapshot.time_lag import local_starts, with_time_lag
@@ -80,10 +80,16 @@ TOPICS = Collector(
     permissions=(_TOPICS,),
 )
 
+
+def _partitions(collection: Collection) -> Collected:
+    added = added_replicas(collection.reassignments)
+    return Collected(partition_rows(collection.topology, collection.durability, added))
+
+
 PARTITIONS = Collector(
     table=state_tables.PARTITIONS,
     phase=Phase.LAG,
-    collect=lambda collection: Collected(partition_rows(collection.topology, collection.durability)),
+    collect=_partitions,
     apis=(METADATA, DESCRIBE_CONFIGS_API, DESCRIBE_TOPIC_PARTITIONS),
     permissions=(_TOPICS, Permission(DESCRIBE_CONFIGS, TOPIC, "columns about min.insync.replicas are null")),
 )

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 
 from kafka_lagoon.admin.permissions import Permission
-from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.acls import CLUSTER, DESCRIBE
 from kafka_lagoon.protocol.messages.list_partition_reassignments import (
@@ -13,6 +12,7 @@ from kafka_lagoon.protocol.messages.list_partition_reassignments import (
 from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
 from kafka_lagoon.tables import state_tables
 from kafka_lagoon.tables.cluster_rows import ReassignmentRow
+from kafka_lagoon.topic_partition import TopicPartition
 
 
 def reassignment_rows(
@@ -31,11 +31,21 @@ def reassignment_rows(
             )
 
 
-def _collect(collection: Collection) -> Collected:
-    response = list_reassignments(collection.cluster, collection.deadline)
+def added_replicas(response: ListPartitionReassignmentsResponse | Failure) -> dict[TopicPartition, int]:
+    """The number of replicas that are added to each partition that is moved; empty after a failure."""
     if isinstance(response, Failure):
-        return Collected([], [response])
-    return Collected(list(reassignment_rows(response, collection.topology.topic_ids)))
+        return {}
+    return {
+        TopicPartition(topic.name, partition.partition_index): len(partition.adding_replicas)
+        for topic in response.topics
+        for partition in topic.partitions
+    }
+
+
+def _collect(collection: Collection) -> Collected:
+    if isinstance(collection.reassignments, Failure):
+        return Collected([], [collection.reassignments])
+    return Collected(list(reassignment_rows(collection.reassignments, collection.topology.topic_ids)))
 
 
 REASSIGNMENTS = Collector(

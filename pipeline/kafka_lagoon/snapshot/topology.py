@@ -42,6 +42,7 @@ _NO_SUCH_TOPIC = error_code(UNKNOWN_TOPIC_OR_PARTITION).name
 T = TypeVar("T")
 
 _ALL = Names()
+_NOTHING_ADDED: Mapping[TopicPartition, int] = {}
 _PARTITION_INDEX = attrgetter("partition_index")
 
 
@@ -254,8 +255,13 @@ class Durability:
 
 
 # Hot: 100,000 partitions in 0.1 s; a row object for each takes 0.3 s.
-def partition_rows(topology: Topology, durability: Durability) -> Columns[PartitionRow]:
-    """One row per partition of the metadata, with its health as Kafka's own tools define it."""
+def partition_rows(
+    topology: Topology, durability: Durability, added: Mapping[TopicPartition, int] = _NOTHING_ADDED
+) -> Columns[PartitionRow]:
+    """One row per partition of the metadata, with its health as Kafka's own tools define it.
+
+    `added` is the number of replicas that reassignments add to partitions: none of them is missing.
+    """
     several = [sorted(topic.partitions, key=_PARTITION_INDEX) for topic in topology.metadata.topics]
     partitions = [partition for some in several for partition in some]
     counts, names = [len(some) for some in several], [topic.name or "" for topic in topology.metadata.topics]
@@ -265,13 +271,18 @@ def partition_rows(topology: Topology, durability: Durability) -> Columns[Partit
     epochs = [None if partition.leader_epoch < 0 else partition.leader_epoch for partition in partitions]
     replicas = [partition.replica_nodes for partition in partitions]
     isr = [partition.isr_nodes for partition in partitions]
+    numbers = [partition.partition_index for partition in partitions]
+    wanted = list(map(len, replicas))
+    if added:
+        keys = zip(Runs(counts, names), numbers, strict=True)
+        wanted = [number - added.get(TopicPartition(*key), 0) for number, key in zip(wanted, keys, strict=True)]
     rack_counts = _rack_counts(topology, replicas)
     return Stored(
         PartitionRow,
         {
             "topic": Runs(counts, names),
             "topic_id": Runs(counts, [topology.topic_ids.get(name) for name in names]),
-            "partition": [partition.partition_index for partition in partitions],
+            "partition": numbers,
             "leader_id": leaders,
             "leader_epoch": epochs,
             "replicas": replicas,
@@ -282,7 +293,7 @@ def partition_rows(topology: Topology, durability: Durability) -> Columns[Partit
             "eligible_leader_replicas": [one.eligible_leader_replicas if one else None for one in eligible],
             "last_known_elr": [one.last_known_elr if one else None for one in eligible],
             "is_leaderless": [leader is None for leader in leaders],
-            "is_under_replicated": [len(some) < len(every) for some, every in zip(isr, replicas, strict=True)],
+            "is_under_replicated": [len(some) < number for some, number in zip(isr, wanted, strict=True)],
             "is_under_min_isr": [
                 None if least is None else len(some) < least for some, least in zip(isr, needed, strict=True)
             ],

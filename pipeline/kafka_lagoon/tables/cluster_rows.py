@@ -84,7 +84,10 @@ class PartitionRow:
         null_if=_NO_ELIGIBLE_LEADERS,
     )
     is_leaderless: bool | None = column("True if no broker leads the partition: neither reads nor writes are possible.")
-    is_under_replicated: bool | None = column("True if not all replicas are in sync.")
+    is_under_replicated: bool | None = column(
+        "True if fewer replicas are in sync than the partition has (kafka-topics --under-replicated-partitions). Replicas that "
+        "a reassignment adds are left out, if reassignments could be listed."
+    )
     is_under_min_isr: bool | None = column(
         "True if fewer replicas are in sync than min.insync.replicas; null if that config could not be read."
     )

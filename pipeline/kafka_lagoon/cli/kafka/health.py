@@ -7,6 +7,7 @@ a cluster counts as healthy only if it is known to be.
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 
+from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.cli.arguments import names_among
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
@@ -29,7 +30,10 @@ from kafka_lagoon.snapshot.health import (
     unhealthy_rows,
 )
 from kafka_lagoon.snapshot.min_isr import read_durability
+from kafka_lagoon.snapshot.reassignments import added_replicas
 from kafka_lagoon.snapshot.topology import Durability, partition_rows
+
+_MOVES = "With DESCRIBE on the cluster, replicas that a reassignment adds do not count as missing."
 
 
 def _declare(parser: ArgumentParser) -> None:
@@ -58,7 +62,12 @@ def _declare(parser: ArgumentParser) -> None:
 def _answer(context: ClusterContext) -> CommandOutput:
     topology, refused = selected_topology(context)
     durability, unread = read_durability(context.cluster, list(topology.partitions), context.deadline)
-    partitions = list(partition_rows(topology, durability))
+    partitions, notes = list(partition_rows(topology, durability)), list(topic_notes(context))
+    if any(one.is_under_replicated for one in partitions):  # or a reassignment adds replicas
+        moves = list_reassignments(context.cluster, context.deadline)
+        partitions = list(partition_rows(topology, durability, added_replicas(moves)))
+        if isinstance(moves, Failure) and not moves.is_too_old:
+            notes.append(f"under_replicated: replicas that a reassignment adds count, too: {moves}")
     failures = [failure for failure in unread if not failure.is_too_old]
     grave = any(finding in context.options.fail for one in partitions for finding in findings(one))
     counts = list(finding_counts(partitions))
@@ -72,7 +81,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
         ],
         failures=[*refused, *failures, *_unread_settings(durability, unread)],
         complaints=passed,
-        notes=topic_notes(context),
+        notes=notes,
         exit_code=INCOMPLETE if grave else COMPLETE,
     )
 
@@ -102,5 +111,5 @@ COMMAND = Command(
     ),
     declare=_declare,
     answer=_answer,
-    requires={"": Requirement(permissions=(TOPICS, TOPIC_SETTINGS))},
+    requires={"": Requirement(permissions=(TOPICS, TOPIC_SETTINGS), remark=_MOVES)},
 )

@@ -57,7 +57,7 @@ class MetadataPartitionRow:
         "Brokers whose replica is offline; null if not returned.", null_if=before("Metadata", 5)
     )
     is_leaderless: bool = column("True if no broker leads the partition.")
-    is_under_replicated: bool = column("True if not all replicas are in sync.")
+    is_under_replicated: bool = column("True if not all replicas are in sync, those that a reassignment adds, too.")
     is_preferred_leader: bool | None = column(
         "True if the leader is the first replica; null if there is no leader.",
         null_if="is_leaderless OR len(replicas) = 0",
