@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -17,6 +18,7 @@ from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import LockHeld
 from kafka_lagoon.job_settings import RetentionSettings
+from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.tables.schema import ADMIN_ACTIONS, STATE_TABLES, WRITE_DATE
 from tests.clock import CLOCK
 from tests.delta.awkward import row_of
@@ -31,6 +33,7 @@ from tests.delta.dated import (
     shown,
     taken,
 )
+from tests.delta.record_samples import run
 from tests.delta.samples import lag_row
 from tests.delta.test_growth import cost, counts
 from tests.delta.test_maintain import committing
@@ -235,7 +238,7 @@ def test_ingests_go_by_days(warehouse: Warehouse) -> None:
     for number, days_ago in enumerate((20, 8, 7, 0), 1):
         archive(warehouse, days_ago, number)
     state = contents(warehouse)
-    wanted = {name: (2, rows) for name, rows in (("record_problems", 2), ("record_ranges", 2), ("records", 10))}
+    wanted = {name: (2, rows) for name, rows in (("records", 10), ("record_ranges", 2), ("record_problems", 2))}
     assert removed(maintain(warehouse, replace(BY_DAYS, dry_run=True), CLOCK)) == wanted
     assert contents(warehouse) == state
     assert removed(maintain(warehouse, BY_DAYS, CLOCK)) == wanted
@@ -245,15 +248,42 @@ def test_ingests_go_by_days(warehouse: Warehouse) -> None:
     assert removed(maintain(warehouse, BY_DAYS, CLOCK)) == {}
 
 
-def test_records_go_after_their_ranges(warehouse: Warehouse) -> None:
-    """A run that dies, or only includes records, leaves no range without its records, which would count as lost."""
+def test_ranges_and_problems_go_after_their_records(warehouse: Warehouse) -> None:
+    """A run that dies, or only includes ranges or problems, leaves no records without them."""
     for number, days_ago in enumerate((20, 0), 1):
         archive(warehouse, days_ago, number)
-    assert removed(maintain(warehouse, replace(BY_DAYS, tables=("records",)), CLOCK)) == {}
+    assert removed(maintain(warehouse, replace(BY_DAYS, tables=("record_ranges", "record_problems")), CLOCK)) == {}
     with dies(Kernel, "replace", 1), pytest.raises(Died):
         maintain(warehouse, BY_DAYS, CLOCK)
-    assert contents(warehouse) == (list(range(10)), [(0, 5), (5, 10)], [5])
-    assert removed(maintain(warehouse, BY_DAYS, CLOCK)) == {"record_ranges": (1, 1), "records": (1, 5)}
+    assert contents(warehouse) == (list(range(5, 10)), [(0, 5), (5, 10)], [0, 5])
+    assert removed(maintain(warehouse, BY_DAYS, CLOCK)) == {"record_ranges": (1, 1), "record_problems": (1, 1)}
+
+
+def test_records_that_a_truncation_took_back(warehouse: Warehouse) -> None:
+    """They count as history at no step of their removal, also if a run dies between two tables."""
+    archive(warehouse, 20, 1)
+    writer = kernel_writer(warehouse)
+    with writer.lock() as lock, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tests.delta.record_samples.DAY", (MIDNIGHT - timedelta(days=8)).date())
+        made = run(lock, 2, 2, 7)
+        back = replace(made.reconciled.ranges[0], from_offset=5, to_offset=2, records=0, problem="LOG_TRUNCATED")
+        ranges = [back, *made.reconciled.ranges]
+        writer.commit(lock, replace(made, reconciled=replace(made.reconciled, ranges=ranges)))
+
+    def history() -> list[tuple[str, int]]:
+        with duckdb.connect() as connection:
+            register_duckdb(connection, warehouse.name)
+            return connection.sql('SELECT ingest_id, "offset" FROM records_now ORDER BY ALL').fetchall()
+
+    first, second = [("0192-0001", offset) for offset in (0, 1)], [("0192-0002", offset) for offset in range(2, 7)]
+    assert history() == [*first, *second]
+    for days, left in ((10, second), (7, [])):
+        options = replace(BY_DAYS, retention=RetentionSettings(records_days=days))
+        with dies(Kernel, "replace", 1), pytest.raises(Died):
+            maintain(warehouse, options, CLOCK)
+        assert history() == left
+        maintain(warehouse, options, CLOCK)
+        assert history() == left
 
 
 @pytest.mark.proof

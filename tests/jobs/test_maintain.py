@@ -41,7 +41,7 @@ def test_arguments_and_settings(tmp_path: Path) -> None:
     conf.write_text("[retention]\nrecords_days = 90\n")
     given = ["--warehouse", "w", "--conf", str(conf), "--tables", "records, brokers,record_ranges,snapshots"]
     options = maintain_arguments(options_of("maintain", given), {}).options
-    assert options.tables == ("snapshots", "brokers", "record_ranges", "records")
+    assert options.tables == ("snapshots", "brokers", "records", "record_ranges")
     assert (options.retention.records_days, options.retention.snapshots_all_days) == (90, None)
 
 

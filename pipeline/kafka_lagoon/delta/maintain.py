@@ -48,8 +48,8 @@ _TEMPORARY = (".tmp", ".tmp.crc")  # as log stores name files before they are co
 _ORDER = {RECORDS.name: "ZORDER BY (topic, `partition`)"}
 
 
-# In reverse order of commits: a snapshot in `snapshots` first, the ranges of records before the records.
-IN_ORDER = (*reversed(STATE_TABLES), *reversed(RECORD_TABLES), *WRITE_TABLES)
+# A snapshot in `snapshots` first, in reverse order of commits; records before their ranges and problems (delta/old_rows.py).
+IN_ORDER = (*reversed(STATE_TABLES), *RECORD_TABLES, *WRITE_TABLES)
 
 
 @frozen

@@ -73,12 +73,13 @@ class OldRows:
     def remove(self, table: Table, files: Sequence[LiveFile], target_bytes: int) -> RemovedRows:
         """Remove old rows of a table with these files, in commits that one process can handle.
 
-        Records stay until their ranges and problems are gone: a range without records would look like a loss.
+        Ranges and problems of a day stay until its records are gone: ranges tell which records a truncation took back, and
+        problems which header keys are escaped.
         """
         days, removed = self._days(table, files), RemovedRows()
-        if table == RECORDS and days:
-            described = {file.day for other in (RECORD_RANGES, RECORD_PROBLEMS) for file in self._live(other)}
-            days = {number: day for number, day in days.items() if number not in described}
+        if table in (RECORD_RANGES, RECORD_PROBLEMS) and days:
+            needed = {file.day for file in self._live(RECORDS)}
+            days = {number: day for number, day in days.items() if number not in needed}
         for batch in _batches(days, 2 * target_bytes):
             of_batch = [file for day in batch.values() for file in day.files]
             kept = {number: day.kept for number, day in batch.items()}

@@ -25,10 +25,13 @@ from kafka_lagoon.records.digests import record_hashes
 from kafka_lagoon.restore.saved_rows import rows_of
 
 _PREFIX = "records@"
-_NAMES = ("records_now", "record_ranges")
+_NAMES = ("records_now", "record_ranges", "records")
+# Retention removes the records of a day before its ranges: such ranges count as removed, not as records that are missing.
 _RANGES = """
     SELECT cluster_id, topic_id, partition, from_offset, to_offset, ingest_id, sequence, compacted, lost, corrupt, problem
-    FROM record_ranges WHERE topic = ? AND (cluster = ? OR cluster_id = ?)
+    FROM record_ranges
+    WHERE topic = ? AND (cluster = ? OR cluster_id = ?)
+      AND (records = 0 OR ingest_date >= (SELECT min(ingest_date) FROM records))
 """
 _RECORDS = """
     SELECT offset, timestamp_ms, key, value, headers FROM records_now
