@@ -19,7 +19,7 @@ CREATE OR REPLACE VIEW lag_trend (
   previous_lag COMMENT 'Lag in that snapshot; null if it was unknown, or there is no such snapshot.',
   produced COMMENT 'How far the end offset has moved since then; negative if the log was truncated. Null if no_change_because is set.',
   consumed COMMENT 'How far the commit has moved since then, in offsets; negative if it was moved back. Null if no_change_because is set, or the group does not commit (share groups).',
-  lag_change COMMENT 'lag - previous_lag; null if no_change_because is set.',
+  lag_change COMMENT 'lag - previous_lag, cut to 2^63-1 and -(2^63-1); null if no_change_because is set.',
   produce_rate COMMENT 'Offsets produced per second; null if produced is null or negative.',
   consume_rate COMMENT 'Offsets consumed per second; null if consumed is null or negative.',
   lag_velocity COMMENT 'lag_change per second, negative while the group catches up; null if lag_change is null.',
@@ -36,6 +36,8 @@ WITH compared AS (
     pair.previous_captured_at,
     pair.seconds,
     earlier.lag AS previous_lag,
+    -- One commit of 2^63-1, which a client may make, is further from others than a BIGINT can say.
+    CAST(this.lag AS DECIMAL(20, 0)) - CAST(earlier.lag AS DECIMAL(20, 0)) AS exact_change,
     this.high_watermark - earlier.high_watermark AS end_change,
     this.committed_offset - earlier.committed_offset AS commit_change,
     CASE
@@ -62,7 +64,12 @@ measured AS (
     compared.*,
     CASE WHEN no_change_because IS NULL THEN end_change END AS produced,
     CASE WHEN no_change_because IS NULL THEN commit_change END AS consumed,
-    CASE WHEN no_change_because IS NULL THEN lag - previous_lag END AS lag_change,
+    CASE
+      WHEN no_change_because IS NOT NULL THEN NULL
+      WHEN exact_change < -9223372036854775807 THEN -9223372036854775807
+      WHEN exact_change > 9223372036854775807 THEN 9223372036854775807
+      ELSE CAST(exact_change AS BIGINT)
+    END AS lag_change,
     CASE
       WHEN no_change_because IS NOT NULL THEN no_change_because
       WHEN end_change < 0 THEN 'end_moved_back'
