@@ -84,11 +84,11 @@ HISTORY = (
     "partition_skew",
     "rebalances",
     "topic_growth",
+    "table_coverage",
     "idle_topics",
 )
 # Views of changes and findings, each after those that it reads; with worked examples, too.
 CHANGES = (
-    "table_coverage",
     "day_snapshots",
     "topology_facts",
     "described_entities",
