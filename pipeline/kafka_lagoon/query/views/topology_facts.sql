@@ -129,11 +129,16 @@ SELECT
   ),
   name,
   CASE
-    -- Larger values are no limit, and no decimal of both engines.
-    WHEN value >= 1E22 THEN '1E22 or more'
-    WHEN value <= -1E22 THEN '-1E22 or less'
-    WHEN value = floor(value) AND abs(value) < 1E15 THEN CAST(CAST(value AS BIGINT) AS STRING)
-    ELSE CAST(CAST(value AS DECIMAL(28, 6)) AS STRING)
+    -- Larger values are no limit, and no BIGINT.
+    WHEN value >= 9.2E18 THEN '9.2E18 or more'
+    WHEN value <= -9.2E18 THEN '-9.2E18 or less'
+    WHEN value = floor(value) THEN CAST(CAST(value AS BIGINT) AS STRING)
+    -- The engines round a double to a decimal in their own ways, so only the fraction is rounded, as a double.
+    ELSE CAST(
+      CAST(CAST(floor(value) AS BIGINT) AS DECIMAL(28, 6))
+      + CAST(floor((value - floor(value)) * 1E6 + 0.5E0) / 1E6 AS DECIMAL(28, 6))
+      AS STRING
+    )
   END,
   NULL, NULL, NULL, NULL, NULL, NULL
 FROM quotas_published
