@@ -127,6 +127,19 @@ def test_a_table_that_was_replaced(warehouse: Warehouse):
         commit(lock, run(lock, 2, 0, 5))
 
 
+def test_a_table_that_was_replaced_while_commits_were_pending(by_kernel: Writer, warehouse: Warehouse):
+    """Maintenance refuses to commit: with the last ranges the next run would not see that the others are gone."""
+    ingest(by_kernel, 1, 5)
+    with dies(Kernel, "append", 1), pytest.raises(Died):
+        ingest(by_kernel, 2, 9)
+    replace_table(warehouse, RECORD_RANGES)
+    with pytest.raises(TableError, match=r"^table record_ranges .*--after-restore keep"):
+        commit_pending_of_all(warehouse, CLOCK)
+    assert contents(warehouse)[1:] == ([], [0])
+    with pytest.raises(TableError, match=r"^table record_ranges .*--after-restore keep"), by_kernel.lock():
+        pass
+
+
 @pytest.mark.parametrize("is_idle", [False, True])
 def test_problems_that_were_removed(by_kernel: Writer, warehouse: Warehouse, *, is_idle: bool):
     """It is refused until the user allows it, also if the last run had no problems; pending rows are no sign of it."""

@@ -1,5 +1,6 @@
 """Maintenance makes the pending commits of runs that died, except in a dry run, and removes old snapshots of real runs."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
 from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import TableError
 from kafka_lagoon.job_settings import RetentionSettings
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.maintain import maintain_table
@@ -18,20 +20,29 @@ from tests.clock import CLOCK, clock_at
 from tests.delta.dated import ids_in, moment, shown
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
-from tests.ingest.writers import Died, contents, dies, ingest, kernel_writer
+from tests.ingest.writers import Died, contents, dies, folder, ingest, kernel_writer
 from tests.runs.heard import Heard
 from tests.warehouses import settings
 
 
 @pytest.mark.spark
 def test_pending_commits_come_first(warehouse: Warehouse) -> None:
-    """A run died between its commits: a dry run leaves its ranges pending, maintenance of any table commits them."""
+    """A run died between its commits: a dry run leaves its ranges pending, maintenance of the archive commits them."""
     with dies(Kernel, "append", 1), pytest.raises(Died):
         ingest(kernel_writer(warehouse), 1, 5)
-    maintain_table(warehouse, "topics", MaintainOptions(dry_run=True), CLOCK)
+    maintain_table(warehouse, "record_problems", MaintainOptions(dry_run=True), CLOCK)
     assert contents(warehouse) == (list(range(5)), [], [])
-    assert maintain_table(warehouse, "topics", MaintainOptions(), CLOCK).table == "topics"
+    assert maintain_table(warehouse, "record_problems", MaintainOptions(), CLOCK).table == "record_problems"
     assert contents(warehouse) == (list(range(5)), [(0, 5)], [0])
+
+
+@pytest.mark.spark
+def test_other_tables_do_not_depend_on_records(warehouse: Warehouse) -> None:
+    """A table records that is gone is trouble of the archive alone."""
+    shutil.rmtree(folder(warehouse) / "records")
+    assert maintain_table(warehouse, "topics", MaintainOptions(), CLOCK).table == "topics"
+    with pytest.raises(TableError, match="records"):
+        maintain_table(warehouse, "record_ranges", MaintainOptions(), CLOCK)
 
 
 def taken(lake: Path, state: FakeCluster, days_ago: int, time: str) -> str:

@@ -130,14 +130,26 @@ def after_records(ingest_id: str) -> Iterator[None]:
         raise RangesPending(ingest_id, str(error)) from error
 
 
+def commit_pending_of_cluster(warehouse: Warehouse, cluster_id: str, clock: Clock) -> None:
+    """Commit the pending rows of a cluster's last run; TableError if a table of the archive was replaced.
+
+    Rows of the last run would make a new table look as if it had those of all runs.
+    """
+    stored = from_json(warehouse.kernel.domain(warehouse.state(RECORDS.name), domain(cluster_id)))
+    refuse_replaced_tables(warehouse, cluster_id, stored, last_problems_run(warehouse, cluster_id), None)
+    commit_pending(warehouse, cluster_id, stored, clock)
+
+
 def commit_pending_of_all(warehouse: Warehouse, clock: Clock) -> None:
-    """Commit the pending rows of every cluster's last run.
+    """Commit the pending rows of every cluster's last run, if their next offsets are in the log of `records`.
 
     Maintenance does so before it removes old files: in format 1 pending files lie beside data files, named by no version.
     """
     state = warehouse.state(RECORDS.name)
     for cluster_id in archived_clusters(warehouse):
-        commit_pending(warehouse, cluster_id, from_json(warehouse.kernel.domain(state, domain(cluster_id))), clock)
+        last_run = from_json(warehouse.kernel.domain(state, domain(cluster_id))).last_run
+        if last_run and any(_pending(warehouse, cluster_id, last_run)):
+            commit_pending_of_cluster(warehouse, cluster_id, clock)
 
 
 def pending_url(warehouse: Warehouse, table: Table, file: PendingFile) -> str:

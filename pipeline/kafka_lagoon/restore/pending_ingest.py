@@ -9,15 +9,8 @@ from collections.abc import Iterator, Sequence
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import NeedsSession, TableError
-from kafka_lagoon.ingest.next_offsets import domain, from_json
-from kafka_lagoon.ingest.pending_commits import (
-    archived_clusters,
-    commit_pending,
-    last_problems_run,
-    pending_rows,
-    refuse_replaced_tables,
-)
-from kafka_lagoon.tables.record_tables import RECORD_RANGES, RECORDS
+from kafka_lagoon.ingest.pending_commits import archived_clusters, commit_pending_of_cluster, pending_rows
+from kafka_lagoon.tables.record_tables import RECORD_RANGES
 
 
 def commit_pending_of(warehouse: Warehouse, cluster: str, clock: Clock) -> None:
@@ -29,10 +22,8 @@ def commit_pending_of(warehouse: Warehouse, cluster: str, clock: Clock) -> None:
         table = pending_rows(warehouse, cluster_id)
         if table is None:
             continue
-        stored = from_json(warehouse.kernel.domain(warehouse.state(RECORDS.name), domain(cluster_id)))
         try:
-            refuse_replaced_tables(warehouse, cluster_id, stored, last_problems_run(warehouse, cluster_id), None)
-            commit_pending(warehouse, cluster_id, stored, clock)
+            commit_pending_of_cluster(warehouse, cluster_id, clock)
         except NeedsSession:
             raise
         except TableError as error:

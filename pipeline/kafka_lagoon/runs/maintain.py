@@ -1,4 +1,7 @@
-"""Maintains one table: makes commits that dead ingests left pending, removes old rows, joins files, and removes old files."""
+"""Maintains one table: removes old rows, joins files, and removes old files.
+
+Of the archive, commits that dead ingests left pending are made first. Other tables do not depend on them.
+"""
 
 from dataclasses import replace
 
@@ -7,13 +10,19 @@ from kafka_lagoon.delta.maintain import Maintained, MaintainOptions, maintain
 from kafka_lagoon.delta.old_rows import OldRows
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.ingest.pending_commits import commit_pending_of_all
+from kafka_lagoon.tables.record_tables import RECORD_TABLES
+
+_OF_RECORDS = {table.name for table in RECORD_TABLES}
 
 
 def maintain_table(
     warehouse: Warehouse, table: str, options: MaintainOptions, clock: Clock, old_rows: OldRows | None = None
 ) -> Maintained:
-    """Maintain a table; returns what was done, or what a dry run would do. Raises as `delta.maintain.maintain` does."""
-    if not options.dry_run:
+    """Maintain a table; returns what was done, or what a dry run would do. Raises as `delta.maintain.maintain` does.
+
+    TableError, too, if a table of the archive was replaced while commits are pending.
+    """
+    if table in _OF_RECORDS and not options.dry_run:
         commit_pending_of_all(warehouse, clock)
     (maintained,) = maintain(warehouse, replace(options, tables=(table,)), clock, old_rows)
     return maintained
