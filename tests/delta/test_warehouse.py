@@ -108,7 +108,11 @@ FAULTS = [
     ({"schema": changed(port={"name": "porto"})}, "column porto is not ours"),
     ({"schema": lacking("brokers", "broker_id")}, "broker_id is missing"),
     ({"partition_by": ()}, "it is partitioned by nothing, not by snapshot_date"),
-    ({"reader_version": 3}, "it needs readers of version 3, not 1"),
+    ({"reader_version": 2}, "readers of version 2, not 1: ALTER TABLE brokers DROP FEATURE columnMapping$"),
+    (
+        {"reader_version": 3, "reader_features": ("deletionVectors", "v2Checkpoint")},
+        "readers of version 3, not 1: ALTER TABLE brokers DROP FEATURE deletionVectors and ALTER TABLE brokers DROP FEATURE v2Ch",
+    ),
 ]
 
 
@@ -126,6 +130,14 @@ def test_each_difference_is_named(fault: dict[str, Any], complaint: str) -> None
     assert columns_to_add(BY_NAME["brokers"], ours) == ()
     with pytest.raises(SchemaChanged, match=complaint):
         columns_to_add(BY_NAME["brokers"], replace(ours, **fault))
+
+
+def test_a_feature_that_others_turned_on_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """The cure names what the table has."""
+    ours = open_warehouse(spark, settings(f"warehouse={tmp_path / 'wh'}"), CLOCK)
+    ours.kernel.set_properties(ours.state("topics"), {"delta.checkpointPolicy": "v2"})
+    with pytest.raises(SchemaChanged, match=r"not 1: ALTER TABLE topics DROP FEATURE v2Checkpoint$"):
+        open_warehouse(spark, settings(f"warehouse={tmp_path / 'wh'}"), CLOCK)
 
 
 @pytest.fixture

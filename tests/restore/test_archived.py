@@ -132,6 +132,7 @@ def with_deletion_vectors(name: str) -> Warehouse:
             schema=tables[location].delta_schema(),
             partition_by=(tables[location].partition_by,),
             snapshot=None,
+            reader_features=("deletionVectors",) if location == name else (),
         )
 
     kernel = SimpleNamespace(load=load, files=lambda *_: [], described_files=lambda *_: [])
@@ -150,7 +151,7 @@ def test_tables_with_deleted_rows_are_refused() -> None:
     topic = ArchivedTopic(
         cluster_id="c", topic="t", topic_id=None, other_ids=[], partitions={}, records={}, codecs=frozenset()
     )
-    complaint = "it needs readers of version 3, not 1 .*DROP FEATURE deletionVectors"
+    complaint = "it needs readers of version 3, not 1: .*DROP FEATURE deletionVectors"
     assert files_of(with_deletion_vectors("record_ranges"), topic) == []
     with pytest.raises(SchemaChanged, match=f"table records .*{complaint}"):
         files_of(with_deletion_vectors("records"), topic)

@@ -73,6 +73,7 @@ class State:
     schema: Mapping[str, Any]
     partition_by: tuple[str, ...]
     snapshot: Any
+    reader_features: tuple[str, ...] = ()
 
 
 @frozen
@@ -100,6 +101,7 @@ class Kernel:
             schema=json.loads(snapshot.getSchema().toJson()),
             partition_by=tuple(_elements(snapshot.getPartitionColumnNames())),
             snapshot=snapshot,
+            reader_features=tuple(sorted(map(str, snapshot.getProtocol().getReaderFeatures()))),
         )
 
     def create(

@@ -212,10 +212,11 @@ def columns_to_add(table: Table, state: State) -> tuple[Column, ...]:
     """Nullable columns of ours that an existing table lacks; SchemaChanged if it differs in any other way."""
     faults = differences(table, state.schema["fields"], state.partition_by, spelled)
     if state.reader_version != 1:
-        faults.append(
-            f"it needs readers of version {state.reader_version}, not 1 (ALTER TABLE {table.name} DROP FEATURE "
-            "deletionVectors, or columnMapping, rewrites it without them)"
-        )
+        # Version 2 is older than lists of features, and means this one.
+        cures = [
+            f"ALTER TABLE {table.name} DROP FEATURE {name}" for name in state.reader_features or ("columnMapping",)
+        ]
+        faults.append(f"it needs readers of version {state.reader_version}, not 1: {' and '.join(cures)}")
     if faults:
         raise SchemaChanged(f"table {table.name} at {state.location} is not as we made it: {'; '.join(faults)}")
     theirs = {field["name"] for field in state.schema["fields"]}
