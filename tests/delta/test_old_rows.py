@@ -1,5 +1,6 @@
 """Old rows are removed as the retention settings demand: whole snapshots, and never a row that a kept one needs."""
 
+import json
 import shutil
 from contextlib import nullcontext
 from dataclasses import replace
@@ -19,7 +20,7 @@ from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import LockHeld
 from kafka_lagoon.job_settings import RetentionSettings
 from kafka_lagoon.notebooks import register_duckdb
-from kafka_lagoon.tables.schema import ADMIN_ACTIONS, STATE_TABLES, WRITE_DATE
+from kafka_lagoon.tables.schema import ADMIN_ACTIONS, SNAPSHOT_DATE, STATE_TABLES, WRITE_DATE
 from tests.clock import CLOCK
 from tests.delta.awkward import row_of
 from tests.delta.dated import (
@@ -33,6 +34,7 @@ from tests.delta.dated import (
     shown,
     taken,
 )
+from tests.delta.foreign import live, removes, write
 from tests.delta.record_samples import run
 from tests.delta.samples import lag_row
 from tests.delta.test_growth import cost, counts
@@ -116,6 +118,24 @@ def test_snapshots_go_as_a_whole(lake: Warehouse) -> None:
     assert removed(last) == {}
     assert sum(one.days for one in last) == 0
     assert set(counts(lake, "consumer_lag").values()) == {1 + 41 + 3 + 1 + 1 + 6}
+
+
+def test_files_in_folders_of_other_names(lake: Warehouse) -> None:
+    """An OPTIMIZE of others may place files anywhere: the day of a file is what the log says."""
+    before, files = shown(lake), live(lake, "snapshots")
+    folder = Path(lake.locations["snapshots"].removeprefix("file:"))
+    (folder / "aB").mkdir()
+    adds = []
+    for number, file in enumerate(files):
+        shutil.copy(folder / file.path, folder / f"aB/{number}.parquet")
+        add = {"path": f"aB/{number}.parquet", "partitionValues": {SNAPSHOT_DATE: str(file.day)}, "size": file.size}
+        stats = json.dumps({"numRecords": file.rows})
+        adds.append({"add": {**add, "modificationTime": 1, "dataChange": False, "stats": stats}})
+    write(lake, "snapshots", "OPTIMIZE", *removes(files, data_change=False), *adds, predicate="[]")
+    assert removed(maintain(lake, OPTIONS, CLOCK)) == {"snapshots": (3, 5)}
+    a_day_passes(lake)
+    assert removed(maintain(lake, OPTIONS, CLOCK)) == {**LAG_ROWS, "acls": (1, 1)}
+    assert {row["snapshot_id"] for row in rows_of(lake, "snapshots")} == KEPT < before.keys()
 
 
 @pytest.mark.proof

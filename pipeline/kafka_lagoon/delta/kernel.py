@@ -257,18 +257,21 @@ class Kernel:
         finally:
             batches.close()
 
-    def removed_since(self, location: str, since_ms: int) -> list[str]:
-        """URLs of the files that versions removed since a time, as far as their commits are in the log."""
+    def removed_since(self, location: str, since_ms: int) -> dict[str, date | None]:
+        """URLs of the files that versions removed since a time, as far as their commits are in the log.
+
+        Each with its day, None if the log does not tell: a foreign OPTIMIZE may place files in folders of other names.
+        """
         log_files = [file for file in self.storage.listed(f"{location}/_delta_log") if file.modified_at_ms >= since_ms]
         commits = [file.url for file in log_files if re.search(r"/\d{20}\.json$", file.url)]
         with reading(f"a commit of {location}"), ThreadPoolExecutor(_READ_AT_ONCE) as threads:
-            paths = chain.from_iterable(threads.map(self._removed, commits))
-            return [f"{location}/{unquote(path)}" for path in paths]
+            removed = chain.from_iterable(threads.map(self._removed, commits))
+            return {f"{location}/{unquote(remove['path'])}": _day_of(remove) for remove in removed}
 
-    def _removed(self, commit: str) -> list[str]:
-        """Paths of the files that a commit removed. Lines are split as bytes: text has more ends of lines, within values."""
+    def _removed(self, commit: str) -> list[Mapping[str, Any]]:
+        """The `remove` actions of a commit. Lines are split as bytes: text has more ends of lines, within values."""
         lines = (line for line in self.storage.read(commit).splitlines() if b'"remove"' in line)
-        return [action["remove"]["path"] for line in lines if (action := json.loads(line)).get("remove")]
+        return [action["remove"] for line in lines if (action := json.loads(line)).get("remove")]
 
     def _actions(self, location: str, files: Sequence[DataFile], partition: tuple[str, date]) -> Any:
         """The files as actions of a commit.
@@ -354,6 +357,12 @@ def in_jvm(jvm: Any, hadoop_conf: Any) -> Kernel:
         conf.set(_LOCAL_LOG_STORE, LOCAL_LOG_STORE)
     storage = Storage(jvm=jvm, conf=conf)
     return Kernel(classes=jvm.io.delta.kernel, engine=default_engine.create(conf), storage=storage)
+
+
+def _day_of(remove: Mapping[str, Any]) -> date | None:
+    """The partition of a removed file; Delta's protocol lets writers leave it out."""
+    values = tuple((remove.get("partitionValues") or {}).values())
+    return date.fromisoformat(values[0]) if values else None
 
 
 def _below(location: str, url: str) -> str:

@@ -158,7 +158,8 @@ class OldRows:
         """Snapshots by day that readers of earlier versions of table `snapshots` may still need."""
         kernel, location = self._warehouse.kernel, self._warehouse.locations[_SNAPSHOTS.name]
         since_ms = self._clock.now_ms() - min(_READERS_HOURS, self._keep_hours) * _HOUR_MS
-        urls = [url for url in kernel.removed_since(location, since_ms) if self._is_over(_day_of(url))]
+        removed = kernel.removed_since(location, since_ms)
+        urls = [url for url, day in removed.items() if day is None or self._is_over(day)]
         return _by_day(chain.from_iterable(self._read(url) for url in urls if kernel.storage.size(url)))
 
     def _rows_of_files(self, files: Sequence[LiveFile]) -> list[PublishedSnapshot]:
@@ -175,8 +176,7 @@ class OldRows:
         arrow = arrow.select([name for name in _COLUMNS if name in arrow.column_names])
         captured = arrow["captured_at"].cast(TIMESTAMP)  # Spark may write INT96
         rows = arrow.drop_columns(["captured_at"]).to_pylist()
-        day = _day_of(url)
-        return [_published_snapshot(row, moment, day) for row, moment in zip(rows, captured.to_pylist(), strict=True)]
+        return [_published_snapshot(row, moment) for row, moment in zip(rows, captured.to_pylist(), strict=True)]
 
     def _count_others(self, table: Table, files: Sequence[LiveFile], ids: frozenset[str]) -> int:
         """The number of rows of other snapshots."""
@@ -192,14 +192,14 @@ class OldRows:
         return self._warehouse.kernel.live_files(self._warehouse.state(table.name))
 
 
-def _published_snapshot(row: Mapping[str, Any], captured_at: datetime, day: date) -> PublishedSnapshot:
+def _published_snapshot(row: Mapping[str, Any], captured_at: datetime) -> PublishedSnapshot:
     states = row.get("tables")
     return PublishedSnapshot(
         snapshot_id=row["snapshot_id"],
         cluster=row["cluster"],
         cluster_id=row["cluster_id"],
         captured_at=captured_at,
-        day=day,
+        day=captured_at.astimezone(UTC).date(),
         is_complete=row["status"] == "complete",
         stored=None
         if states is None
@@ -219,10 +219,6 @@ def _by_day(snapshots: Iterable[PublishedSnapshot]) -> Mapping[date, Sequence[Pu
     for snapshot in snapshots:
         by_day.setdefault(snapshot.day, []).append(snapshot)
     return by_day
-
-
-def _day_of(url: str) -> date:
-    return date.fromisoformat(url.split("/")[-2].partition("=")[2])
 
 
 def _batches(days: Mapping[date, _Day], most_bytes: int) -> Iterator[Mapping[date, _Day]]:
