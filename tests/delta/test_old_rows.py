@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
@@ -17,7 +19,7 @@ from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.maintain import Maintained, MaintainOptions, maintain
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
-from kafka_lagoon.errors import LockHeld
+from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.job_settings import RetentionSettings
 from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.tables.schema import ADMIN_ACTIONS, SNAPSHOT_DATE, STATE_TABLES, WRITE_DATE
@@ -136,6 +138,22 @@ def test_files_in_folders_of_other_names(lake: Warehouse) -> None:
     a_day_passes(lake)
     assert removed(maintain(lake, OPTIONS, CLOCK)) == {**LAG_ROWS, "acls": (1, 1)}
     assert {row["snapshot_id"] for row in rows_of(lake, "snapshots")} == KEPT < before.keys()
+
+
+def test_a_table_with_a_feed_of_changes(lake: Warehouse) -> None:
+    """Its readers never see a kept snapshot as deleted: only whole days are removed, and a line says why."""
+    snapshots = replace(OPTIONS, tables=("snapshots",))
+    lake.kernel.set_properties(lake.state("snapshots"), {"delta.enableChangeDataFeed": "true"})
+    version = lake.state("snapshots").version
+    for options in (replace(snapshots, dry_run=True), snapshots):
+        with pytest.raises(
+            TableError, match=r"^table snapshots has delta\.enableChangeDataFeed, .* 2 days are not thinned; "
+        ):
+            maintain(lake, options, CLOCK)
+    table = DeltaTable(lake.locations["snapshots"].removeprefix("file:"))
+    feed = pa.table(table.load_cdf(starting_version=version + 1).read_all()).select(["snapshot_id", "_change_type"])
+    gone = [f"{moment(40, time):%Y%m%d-%H%M}-default" for time in ("00:10", "12:00")]
+    assert sorted(tuple(row.values()) for row in feed.to_pylist()) == [(name, "delete") for name in gone]
 
 
 @pytest.mark.proof

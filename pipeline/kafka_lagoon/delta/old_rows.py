@@ -23,6 +23,7 @@ from kafka_lagoon.delta.compact import keep_rows
 from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.retention import PublishedSnapshot, StoredRows, ids_with_rows, not_kept, rows_of
 from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import RetentionSettings
 from kafka_lagoon.tables.columns import TIMESTAMP
@@ -34,6 +35,7 @@ from kafka_lagoon.tables.table import Table
 # somewhat earlier. The log of `snapshots` keeps the commits of three days, which tell what it named.
 _READERS_HOURS = 20
 _HOUR_MS = 3_600_000
+_CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 _READ_AT_ONCE = 16  # files; on object stores each is a request
 _SNAPSHOTS = STATE_TABLES[-1]
 _COLUMNS = ("snapshot_id", "cluster", "cluster_id", "captured_at", "status", "tables")
@@ -66,26 +68,37 @@ class OldRows:
         self._rows: dict[str, Sequence[PublishedSnapshot]] = {}  # by file of table `snapshots`
 
     def would_go(self, table: Table, files: Sequence[LiveFile]) -> RemovedRows:
-        """The rows that would be removed from a table with these files."""
+        """The rows that would be removed from a table with these files. TableError as `remove`."""
         days = self._days(table, files)
+        _refuse_to_thin(table, self._with_feed(table, days))
         return RemovedRows(days=len(days), rows=sum(day.rows for day in days.values()))
 
     def remove(self, table: Table, files: Sequence[LiveFile], target_bytes: int) -> RemovedRows:
         """Remove old rows of a table with these files, in commits that one process can handle.
 
         Ranges and problems of a day stay until its records are gone: ranges tell which records a truncation took back, and
-        problems which header keys are escaped.
+        problems which header keys are escaped. TableError if days have to stay as they are because of a feed of changes.
         """
         days, removed = self._days(table, files), RemovedRows()
         if table in (RECORD_RANGES, RECORD_PROBLEMS) and days:
             needed = {file.day for file in self._live(RECORDS)}
             days = {number: day for number, day in days.items() if number not in needed}
-        for batch in _batches(days, 2 * target_bytes):
+        staying = self._with_feed(table, days)
+        for batch in _batches({number: day for number, day in days.items() if number not in staying}, 2 * target_bytes):
             of_batch = [file for day in batch.values() for file in day.files]
             kept = {number: day.kept for number, day in batch.items()}
             rows = keep_rows(self._warehouse, table, of_batch, kept, target_bytes, self._clock)
             removed = RemovedRows(days=removed.days + (len(batch) if rows else 0), rows=removed.rows + rows)
+        _refuse_to_thin(table, staying)
         return removed
+
+    def _with_feed(self, table: Table, days: Mapping[date, _Day]) -> Mapping[date, _Day]:
+        """The days of which rows would stay, if the table has a feed of changes."""
+        thinned = {number: day for number, day in days.items() if day.kept}
+        if not thinned:
+            return {}
+        has_feed = self._warehouse.kernel.table_property(self._warehouse.state(table.name), _CHANGE_DATA_FEED) or ""
+        return thinned if has_feed.lower() == "true" else {}
 
     def _days(self, table: Table, files: Sequence[LiveFile]) -> Mapping[date, _Day]:
         """The days of a table that have rows to remove."""
@@ -190,6 +203,15 @@ class OldRows:
 
     def _live(self, table: Table) -> list[LiveFile]:
         return self._warehouse.kernel.live_files(self._warehouse.state(table.name))
+
+
+def _refuse_to_thin(table: Table, days: Mapping[date, _Day]) -> None:
+    """TableError if there are days: their commit removes whole files, so a feed shows the rows that stay as deleted, too."""
+    if days:
+        raise TableError(
+            f"table {table.name} has {_CHANGE_DATA_FEED}, whose readers would see rows that stay as deleted: {len(days)} days "
+            "are not thinned; set it to false, or retention.snapshots_daily_days to snapshots_all_days, so that whole days go"
+        )
 
 
 def _published_snapshot(row: Mapping[str, Any], captured_at: datetime) -> PublishedSnapshot:
