@@ -1,7 +1,8 @@
 """Decodes values in the wire format of Confluent's serializers (Avro, Protobuf, JSON Schema) to JSON, with a Schema Registry.
 
 The wire format is a zero byte, the id of the schema in four bytes, for Protobuf the indexes of the message in its file, and the
-value. Executors need `fastavro` or `protobuf`, and reach the registry; a Python worker asks for each schema once.
+value. Executors need `fastavro` or `protobuf`, and reach the registry; a Python worker requests each schema once, and again for
+each batch of values while it is not found.
 """
 
 import base64
@@ -22,6 +23,10 @@ _HEADER, _NOT_FOUND = 5, 404
 Read = Callable[[bytes], Any]
 
 
+class _SchemaNotFoundError(Exception):
+    """The registry has no schema with that id."""
+
+
 def decoder(registry: str, authorization: str | None = None) -> Any:
     """A function of a binary column: a struct of the schema's id, the value as JSON, and why there is none.
 
@@ -30,7 +35,14 @@ def decoder(registry: str, authorization: str | None = None) -> Any:
     """
 
     def decode(values: pa.Array) -> pa.Array:
-        rows = [_row(registry, authorization, value) for value in values.to_pylist()]
+        @cache  # for this batch: a schema that is not found may be registered before the next one
+        def reader(schema_id: int) -> Read | None:
+            try:
+                return _reader(registry, authorization, schema_id)
+            except _SchemaNotFoundError:
+                return None
+
+        rows = [_row(reader, value) for value in values.to_pylist()]
         columns = zip(*rows, strict=True) if rows else ([], [], [])
         return pa.StructArray.from_arrays(
             [pa.array(one, kind) for one, kind in zip(columns, _TYPES, strict=True)], _NAMES
@@ -39,13 +51,13 @@ def decoder(registry: str, authorization: str | None = None) -> Any:
     return arrow_udf(decode, "schema_id int, json string, problem string")
 
 
-def _row(registry: str, authorization: str | None, value: bytes | None) -> tuple[int | None, str | None, str | None]:
+def _row(reader: Callable[[int], Read | None], value: bytes | None) -> tuple[int | None, str | None, str | None]:
     if value is None:
         return None, None, "NO_VALUE"
     if len(value) < _HEADER or value[0] != 0:
         return None, None, "NOT_IN_WIRE_FORMAT"
     schema_id = int.from_bytes(value[1:_HEADER], "big")
-    read = _reader(registry, authorization, schema_id)
+    read = reader(schema_id)
     if read is None:
         return schema_id, None, "SCHEMA_NOT_FOUND"
     try:
@@ -60,7 +72,7 @@ def _text(value: object) -> str:
 
 
 @cache
-def _reader(registry: str, authorization: str | None, schema_id: int) -> Read | None:
+def _reader(registry: str, authorization: str | None, schema_id: int) -> Read:
     def ask(path: str) -> Any:
         request = Request(f"{registry}{path}", headers={"Authorization": authorization} if authorization else {})
         with urlopen(request, timeout=30) as answer:
@@ -77,7 +89,7 @@ def _reader(registry: str, authorization: str | None, schema_id: int) -> Read | 
                 return json.loads
     except HTTPError as error:
         if error.code == _NOT_FOUND:
-            return None
+            raise _SchemaNotFoundError from None
         raise
 
 

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 from urllib.error import URLError
 
+import pyarrow as pa
 import pytest
 
 from kafka_lagoon.jars.locked_jars import cache_folder
@@ -29,7 +30,14 @@ def recipe() -> ModuleType:
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    module.arrow_udf = lambda function, _: function  # Spark's needs a session
     return module
+
+
+def decoded(recipe: ModuleType, url: str, *values: bytes | None) -> list[tuple[int | None, str | None, str | None]]:
+    """Decode one batch of values, as Spark does."""
+    rows = recipe.decoder(url)(pa.array(values, pa.binary())).to_pylist()
+    return [(row["schema_id"], row["json"], row["problem"]) for row in rows]
 
 
 @pytest.fixture
@@ -43,10 +51,11 @@ def registry() -> Iterator[Registry]:
 def test_values_of_confluents_serializers(recipe: ModuleType, registry: Registry) -> None:
     """Avro in several versions and with references, JSON Schema, Protobuf's first, second and inner messages are decoded."""
     assert len(VALUES) == 10
-    for value, expected in VALUES:
-        schema_id, decoded, problem = recipe._row(registry.url, None, value)
-        assert (schema_id, problem) == (int.from_bytes(value[1:5], "big"), None)
-        assert json.loads(decoded) == expected
+    for _ in range(2):
+        rows = decoded(recipe, registry.url, *(value for value, _ in VALUES))
+        for (value, expected), (schema_id, text, problem) in zip(VALUES, rows, strict=True):
+            assert (schema_id, problem) == (int.from_bytes(value[1:5], "big"), None)
+            assert json.loads(text or "") == expected
     assert len(registry.requests) == len(set(registry.requests))  # each schema is requested once
 
 
@@ -67,13 +76,22 @@ def test_values_of_confluents_serializers(recipe: ModuleType, registry: Registry
 )
 def test_values_that_are_none(recipe: ModuleType, registry: Registry, value: bytes | None, expected: Any) -> None:
     """Values in another format are null, with a reason beside them."""
-    assert recipe._row(registry.url, None, value) == expected
+    assert decoded(recipe, registry.url, value) == [expected]
+
+
+def test_a_schema_that_is_registered_later(recipe: ModuleType, registry: Registry) -> None:
+    """A schema that was not found is requested again for the next batch, and once for each."""
+    value = b"\0\0\1\x90\0{}"
+    assert decoded(recipe, registry.url, value, value) == [(102_400, None, "SCHEMA_NOT_FOUND")] * 2
+    assert len(registry.requests) == 1
+    registry.schemas[102_400] = {"schemaType": "JSON", "schema": "{}"}
+    assert decoded(recipe, registry.url, value) == [(102_400, "{}", None)]
 
 
 def test_a_registry_that_does_not_answer_is_an_error(recipe: ModuleType) -> None:
     """It is an error, and not a reason for unreadable values."""
     with pytest.raises(URLError):
-        recipe._row("http://127.0.0.1:1", None, FIRST)
+        decoded(recipe, "http://127.0.0.1:1", FIRST)
 
 
 @pytest.mark.proof
