@@ -54,7 +54,7 @@ def decoder(registry: str, authorization: str | None = None) -> Any:
 def _row(reader: Callable[[int], Read | None], value: bytes | None) -> tuple[int | None, str | None, str | None]:
     if value is None:
         return None, None, "NO_VALUE"
-    if len(value) < _HEADER or value[0] != 0:
+    if len(value) < _HEADER or value[0] != 0 or value[1] > 0x7F:  # ids are positive and fit an int32
         return None, None, "NOT_IN_WIRE_FORMAT"
     schema_id = int.from_bytes(value[1:_HEADER], "big")
     read = reader(schema_id)

@@ -66,6 +66,8 @@ def test_values_of_confluents_serializers(recipe: ModuleType, registry: Registry
         (b"", (None, None, "NOT_IN_WIRE_FORMAT")),
         (b'{"id": 1}', (None, None, "NOT_IN_WIRE_FORMAT")),
         (b"\0\0\0\0", (None, None, "NOT_IN_WIRE_FORMAT")),
+        (b"\0\x80\0\0\0x", (None, None, "NOT_IN_WIRE_FORMAT")),  # ids are positive in an int32
+        (b"\0\x7f\xff\xff\xffx", (2**31 - 1, None, "SCHEMA_NOT_FOUND")),
         (b"\0\0\0\0\1x", (1, None, "SCHEMA_NOT_FOUND")),
         (FIRST[:-1], (100_000, None, "UNREADABLE")),
         (FIRST + b"x", (100_000, None, "UNREADABLE")),
