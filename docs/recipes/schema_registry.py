@@ -20,7 +20,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 
 _NAMES, _TYPES = ["schema_id", "json", "problem"], [pa.int32(), pa.string(), pa.string()]
 _HEADER, _NOT_FOUND = 5, 404
-Read = Callable[[bytes], Any]
+Read = Callable[[bytes], str]
 
 
 class _SchemaNotFoundError(Exception):
@@ -30,8 +30,8 @@ class _SchemaNotFoundError(Exception):
 def decoder(registry: str, authorization: str | None = None) -> Any:
     """A function of a binary column: a struct of the schema's id, the value as JSON, and why there is none.
 
-    `problem` is NO_VALUE, NOT_IN_WIRE_FORMAT, SCHEMA_NOT_FOUND, or UNREADABLE (the bytes are none of that schema). A registry
-    that does not answer ends the job.
+    `problem` is NO_VALUE, NOT_IN_WIRE_FORMAT, SCHEMA_NOT_FOUND, or UNREADABLE (the bytes are none of that schema, or not JSON).
+    A registry that does not answer ends the job.
     """
 
     def decode(values: pa.Array) -> pa.Array:
@@ -61,7 +61,7 @@ def _row(reader: Callable[[int], Read | None], value: bytes | None) -> tuple[int
     if read is None:
         return schema_id, None, "SCHEMA_NOT_FOUND"
     try:
-        return schema_id, json.dumps(read(value[_HEADER:]), default=_text, ensure_ascii=False), None
+        return schema_id, read(value[_HEADER:]), None
     except Exception:  # noqa: BLE001  whatever fastavro and protobuf say of bytes that are something else
         return schema_id, None, "UNREADABLE"
 
@@ -86,7 +86,7 @@ def _reader(registry: str, authorization: str | None, schema_id: int) -> Read:
             case "PROTOBUF":
                 return _protobuf(ask(f"/schemas/ids/{schema_id}?format=serialized"), ask)
             case _:
-                return json.loads
+                return _checked_json
     except HTTPError as error:
         if error.code == _NOT_FOUND:
             raise _SchemaNotFoundError from None
@@ -101,6 +101,17 @@ def _referenced(schema: Any, ask: Callable[[str], Any], form: str = "") -> Itera
         yield reference["name"], inner
 
 
+def _checked_json(encoded: bytes) -> str:
+    """Return the text as it was written: parsing would round numbers and drop repeated fields."""
+    text = encoded.decode()
+    json.loads(text, parse_int=str, parse_float=str, parse_constant=_refuse_constant)
+    return text
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
 def _avro(schema: Any, ask: Callable[[str], Any]) -> Read:
     from fastavro import parse_schema, schemaless_reader
 
@@ -109,12 +120,12 @@ def _avro(schema: Any, ask: Callable[[str], Any]) -> Read:
         parse_schema(json.loads(inner["schema"]), named)
     parsed = parse_schema(json.loads(schema["schema"]), named)
 
-    def read(encoded: bytes) -> Any:
+    def read(encoded: bytes) -> str:
         stream = io.BytesIO(encoded)
         value = schemaless_reader(stream, parsed)
         if stream.read(1):
             raise ValueError("bytes are left over")
-        return value
+        return json.dumps(value, default=_text, ensure_ascii=False)
 
     return read
 
@@ -139,13 +150,13 @@ def _protobuf(schema: Any, ask: Callable[[str], Any]) -> Read:
     add("value.proto", schema["schema"])
     messages = list(pool.FindFileByName("value.proto").message_types_by_name.values())
 
-    def read(encoded: bytes) -> Any:
+    def read(encoded: bytes) -> str:
         indexes, body = _indexes(encoded)
         message = messages[indexes[0]]
         for index in indexes[1:]:
             message = message.nested_types[index]
         made = message_factory.GetMessageClass(message).FromString(body)
-        return json_format.MessageToDict(made, preserving_proto_field_name=True)
+        return json_format.MessageToJson(made, preserving_proto_field_name=True, indent=None, ensure_ascii=False)
 
     return read
 

@@ -19,7 +19,7 @@ from tests.registry.fake_registry import Registry, serving
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = json.loads(Path(__file__).with_name("samples.json").read_text("utf-8"))
 VALUES = [(base64.b64decode(one["value"]), one["json"]) for one in SAMPLES["values"]]
-FIRST = VALUES[0][0]
+FIRST, JSON_HEADER = VALUES[0][0], VALUES[4][0][:5]
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +79,29 @@ def test_values_of_confluents_serializers(recipe: ModuleType, registry: Registry
 def test_values_that_are_none(recipe: ModuleType, registry: Registry, value: bytes | None, expected: Any) -> None:
     """Values in another format are null, with a reason beside them."""
     assert decoded(recipe, registry.url, value) == [expected]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"amount": 12345678901234567.89}',
+        "[1e400, -0, 1.0]",
+        '{"a": 1, "a": 2}',
+        f'{{"n": {"9" * 5000}}}',
+        ' {"name":\t"\\u00e9"}\n',
+    ],
+)
+def test_json_schema_values_are_the_text_of_the_record(recipe: ModuleType, registry: Registry, text: str) -> None:
+    """Numbers, repeated fields and spaces are those that the producer wrote."""
+    assert decoded(recipe, registry.url, JSON_HEADER + text.encode()) == [(100_004, text, None)]
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"n": NaN}', b"[-Infinity]", b"\0\0\0\x35", b'"\xff"', b"\xef\xbb\xbf5", b'{"id": 9', b""]
+)
+def test_json_schema_values_that_are_not_json(recipe: ModuleType, registry: Registry, content: bytes) -> None:
+    """JSON is UTF-8, without NaN and infinities."""
+    assert decoded(recipe, registry.url, JSON_HEADER + content) == [(100_004, None, "UNREADABLE")]
 
 
 def test_a_schema_that_is_registered_later(recipe: ModuleType, registry: Registry) -> None:
