@@ -9,6 +9,7 @@ import base64
 import io
 import json
 from collections.abc import Callable, Iterator
+from datetime import date, time
 from functools import cache
 from typing import Any
 from urllib.error import HTTPError
@@ -67,8 +68,10 @@ def _row(reader: Callable[[int], Read | None], value: bytes | None) -> tuple[int
 
 
 def _text(value: object) -> str:
-    """Spell values that JSON lacks: bytes in base64, others (times, decimals, UUIDs) as Python writes them."""
-    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
+    """Spell values that JSON lacks: bytes in base64, times in ISO 8601, others (decimals, UUIDs) as Python writes them."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return value.isoformat() if isinstance(value, (date, time)) else str(value)  # a datetime is a date
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import base64
 import importlib.util
+import io
 import json
 import subprocess
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from urllib.error import URLError
 
 import pyarrow as pa
 import pytest
+from fastavro import parse_schema, schemaless_writer
 
 from kafka_lagoon.jars.locked_jars import cache_folder
 from tests.registry.fake_registry import Registry, serving
@@ -102,6 +104,36 @@ def test_json_schema_values_are_the_text_of_the_record(recipe: ModuleType, regis
 def test_json_schema_values_that_are_not_json(recipe: ModuleType, registry: Registry, content: bytes) -> None:
     """JSON is UTF-8, without NaN and infinities."""
     assert decoded(recipe, registry.url, JSON_HEADER + content) == [(100_004, None, "UNREADABLE")]
+
+
+def avro(registry: Registry, schema: Any, value: Any) -> bytes:
+    """Register a schema of one field, and encode the field without its logical type."""
+    number = registry.register("avro", {"schema": json.dumps(record_of(schema))})
+    stream = io.BytesIO()
+    schemaless_writer(stream, parse_schema(record_of(schema["type"])), {"field": value})
+    return b"\0" + number.to_bytes(4, "big") + stream.getvalue()
+
+
+def record_of(schema: Any) -> dict[str, Any]:
+    return {"type": "record", "name": "Record", "fields": [{"name": "field", "type": schema}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "logical_type", "value", "expected"),
+    [
+        ("long", "timestamp-millis", 1_795_787_113_476, '"2026-11-27T13:45:13.476000+00:00"'),
+        ("long", "local-timestamp-millis", 0, '"1970-01-01T00:00:00"'),
+        ("int", "date", 0, '"1970-01-01"'),
+        ("int", "time-millis", 3_600_000, '"01:00:00"'),
+    ],
+)
+def test_times_of_avro(
+    recipe: ModuleType, registry: Registry, kind: str, logical_type: str, value: int, expected: str
+) -> None:
+    """They are text in ISO 8601."""
+    encoded = avro(registry, {"type": kind, "logicalType": logical_type}, value)
+    ((_, text, problem),) = decoded(recipe, registry.url, encoded)
+    assert (text, problem) == (f'{{"field": {expected}}}', None)
 
 
 def test_a_schema_that_is_registered_later(recipe: ModuleType, registry: Registry) -> None:
