@@ -28,11 +28,15 @@ class _SchemaNotFoundError(Exception):
     """The registry has no schema with that id."""
 
 
+class _NoJsonFormError(Exception):
+    """The bytes fit their schema, but JSON or Python cannot express them."""
+
+
 def decoder(registry: str, authorization: str | None = None) -> Any:
     """A function of a binary column: a struct of the schema's id, the value as JSON, and why there is none.
 
-    `problem` is NO_VALUE, NOT_IN_WIRE_FORMAT, SCHEMA_NOT_FOUND, or UNREADABLE (the bytes are none of that schema, or not JSON).
-    A registry that does not answer ends the job.
+    `problem` is NO_VALUE, NOT_IN_WIRE_FORMAT, SCHEMA_NOT_FOUND, UNREADABLE (the bytes are none of that schema, or not JSON),
+    or NO_JSON_FORM (they fit the schema, but hold NaN or a time after year 9999). A registry that does not answer ends the job.
     """
 
     def decode(values: pa.Array) -> pa.Array:
@@ -63,6 +67,8 @@ def _row(reader: Callable[[int], Read | None], value: bytes | None) -> tuple[int
         return schema_id, None, "SCHEMA_NOT_FOUND"
     try:
         return schema_id, read(value[_HEADER:]), None
+    except _NoJsonFormError:
+        return schema_id, None, "NO_JSON_FORM"
     except Exception:  # noqa: BLE001  whatever fastavro and protobuf say of bytes that are something else
         return schema_id, None, "UNREADABLE"
 
@@ -118,19 +124,33 @@ def _refuse_constant(name: str) -> None:
 def _avro(schema: Any, ask: Callable[[str], Any]) -> Read:
     from fastavro import parse_schema, schemaless_reader
 
-    named: dict[str, Any] = {}
-    for _, inner in _referenced(schema, ask):
-        parse_schema(json.loads(inner["schema"]), named)
-    parsed = parse_schema(json.loads(schema["schema"]), named)
+    schemas = [*(inner for _, inner in _referenced(schema, ask)), schema]
 
-    def read(encoded: bytes) -> str:
+    def parsed(hook: Callable[[Any], Any] | None) -> Any:
+        named: dict[str, Any] = {}
+        return [parse_schema(json.loads(one["schema"], object_hook=hook), named) for one in schemas][-1]
+
+    whole, without_logical_types = parsed(None), parsed(_without_logical_type)
+
+    def decoded(encoded: bytes, by: Any) -> Any:
         stream = io.BytesIO(encoded)
-        value = schemaless_reader(stream, parsed)
+        value = schemaless_reader(stream, by)
         if stream.read(1):
             raise ValueError("bytes are left over")
-        return json.dumps(value, default=_text, ensure_ascii=False)
+        return value
+
+    def read(encoded: bytes) -> str:
+        try:
+            return json.dumps(decoded(encoded, whole), default=_text, ensure_ascii=False, allow_nan=False)
+        except Exception as error:
+            decoded(encoded, without_logical_types)  # bytes that do not fit the schema are an error of their own
+            raise _NoJsonFormError from error
 
     return read
+
+
+def _without_logical_type(part: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in part.items() if name != "logicalType"}
 
 
 def _protobuf(schema: Any, ask: Callable[[str], Any]) -> Read:
@@ -159,7 +179,10 @@ def _protobuf(schema: Any, ask: Callable[[str], Any]) -> Read:
         for index in indexes[1:]:
             message = message.nested_types[index]
         made = message_factory.GetMessageClass(message).FromString(body)
-        return json_format.MessageToJson(made, preserving_proto_field_name=True, indent=None, ensure_ascii=False)
+        try:
+            return json_format.MessageToJson(made, preserving_proto_field_name=True, indent=None, ensure_ascii=False)
+        except Exception as error:
+            raise _NoJsonFormError from error
 
     return read
 

@@ -4,6 +4,7 @@ import base64
 import importlib.util
 import io
 import json
+import math
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from urllib.error import URLError
 import pyarrow as pa
 import pytest
 from fastavro import parse_schema, schemaless_writer
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from kafka_lagoon.jars.locked_jars import cache_folder
 from tests.registry.fake_registry import Registry, serving
@@ -134,6 +136,34 @@ def test_times_of_avro(
     encoded = avro(registry, {"type": kind, "logicalType": logical_type}, value)
     ((_, text, problem),) = decoded(recipe, registry.url, encoded)
     assert (text, problem) == (f'{{"field": {expected}}}', None)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "double"}, math.nan),
+        ({"type": "float"}, math.inf),
+        ({"type": "long", "logicalType": "timestamp-millis"}, 253_402_300_800_000),  # year 10000
+        ({"type": "long", "logicalType": "timestamp-micros"}, 2**63 - 1),
+        ({"type": "int", "logicalType": "date"}, 2_932_897),
+        ({"type": "string", "logicalType": "uuid"}, "none"),
+    ],
+)
+def test_values_of_avro_that_json_lacks(recipe: ModuleType, registry: Registry, schema: Any, value: Any) -> None:
+    """The reason says that the bytes fit the schema, and that JSON has no form for them."""
+    encoded = avro(registry, schema, value)
+    number = int.from_bytes(encoded[1:5], "big")
+    assert decoded(recipe, registry.url, encoded, encoded + b"x") == [
+        (number, None, "NO_JSON_FORM"),
+        (number, None, "UNREADABLE"),
+    ]
+
+
+def test_a_time_of_protobuf_that_json_lacks(recipe: ModuleType, registry: Registry) -> None:
+    """Protobuf's JSON has times of the years 1 to 9999."""
+    at_year_10000 = Timestamp(seconds=253_402_300_800).SerializeToString()
+    order = VALUES[5][0][:5] + b"\0" + bytes([3 << 3 | 2, len(at_year_10000)]) + at_year_10000
+    assert decoded(recipe, registry.url, order) == [(100_006, None, "NO_JSON_FORM")]
 
 
 def test_a_schema_that_is_registered_later(recipe: ModuleType, registry: Registry) -> None:
