@@ -195,10 +195,13 @@ def _indexes(encoded: bytes) -> tuple[list[int], bytes]:
 
 
 def _zigzag(stream: io.BytesIO) -> int:
+    """Read a varint in zigzag encoding; ValueError if it is negative, as no count and no index is."""
     number = shift = 0
     while True:
         (byte,) = stream.read(1)
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return number >> 1 ^ -(number & 1)
+            if number & 1:
+                raise ValueError("a message index is negative")
+            return number >> 1
         shift += 7

@@ -78,6 +78,8 @@ def test_values_of_confluents_serializers(recipe: ModuleType, registry: Registry
         (FIRST[:5], (100_000, None, "UNREADABLE")),
         (VALUES[5][0][:5], (100_006, None, "UNREADABLE")),  # Protobuf without message indexes
         (VALUES[5][0][:5] + b"\x02\x10", (100_006, None, "UNREADABLE")),  # the ninth message of the file
+        (VALUES[5][0][:5] + b"\x02\x01", (100_006, None, "UNREADABLE")),  # message -1
+        (VALUES[5][0][:5] + b"\x01", (100_006, None, "UNREADABLE")),  # -1 indexes
     ],
 )
 def test_values_that_are_none(recipe: ModuleType, registry: Registry, value: bytes | None, expected: Any) -> None:
