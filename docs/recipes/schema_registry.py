@@ -22,30 +22,28 @@ from pyspark.sql.pandas.functions import arrow_udf
 _NAMES, _TYPES = ["schema_id", "json", "problem"], [pa.int32(), pa.string(), pa.string()]
 _HEADER, _NOT_FOUND = 5, 404
 Read = Callable[[bytes], str]
+Ask = Callable[[str, str], Any]  # path, and the problem if it is not found
 
 
-class _SchemaNotFoundError(Exception):
-    """The registry has no schema with that id."""
-
-
-class _NoJsonFormError(Exception):
-    """The bytes fit their schema, but JSON or Python cannot express them."""
+class _ProblemError(Exception):
+    """There is no JSON; the text is the value of `problem`."""
 
 
 def decoder(registry: str, authorization: str | None = None) -> Any:
     """A function of a binary column: a struct of the schema's id, the value as JSON, and why there is none.
 
-    `problem` is NO_VALUE, NOT_IN_WIRE_FORMAT, SCHEMA_NOT_FOUND, UNREADABLE (the bytes are none of that schema, or not JSON),
-    or NO_JSON_FORM (they fit the schema, but hold NaN or a time after year 9999). A registry that does not answer ends the job.
+    `problem` is NO_VALUE, NOT_IN_WIRE_FORMAT, SCHEMA_NOT_FOUND, REFERENCE_NOT_FOUND, UNREADABLE (the bytes are none of that
+    schema, or not JSON), or NO_JSON_FORM (they fit the schema, but hold NaN or a time after year 9999). A registry that does
+    not answer ends the job.
     """
 
     def decode(values: pa.Array) -> pa.Array:
         @cache  # for this batch: a schema that is not found may be registered before the next one
-        def reader(schema_id: int) -> Read | None:
+        def reader(schema_id: int) -> Read | str:
             try:
                 return _reader(registry, authorization, schema_id)
-            except _SchemaNotFoundError:
-                return None
+            except _ProblemError as error:
+                return str(error)
 
         rows = [_row(reader, value) for value in values.to_pylist()]
         columns = zip(*rows, strict=True) if rows else ([], [], [])
@@ -56,19 +54,19 @@ def decoder(registry: str, authorization: str | None = None) -> Any:
     return arrow_udf(decode, "schema_id int, json string, problem string")
 
 
-def _row(reader: Callable[[int], Read | None], value: bytes | None) -> tuple[int | None, str | None, str | None]:
+def _row(reader: Callable[[int], Read | str], value: bytes | None) -> tuple[int | None, str | None, str | None]:
     if value is None:
         return None, None, "NO_VALUE"
     if len(value) < _HEADER or value[0] != 0 or value[1] > 0x7F:  # ids are positive and fit an int32
         return None, None, "NOT_IN_WIRE_FORMAT"
     schema_id = int.from_bytes(value[1:_HEADER], "big")
     read = reader(schema_id)
-    if read is None:
-        return schema_id, None, "SCHEMA_NOT_FOUND"
+    if isinstance(read, str):
+        return schema_id, None, read
     try:
         return schema_id, read(value[_HEADER:]), None
-    except _NoJsonFormError:
-        return schema_id, None, "NO_JSON_FORM"
+    except _ProblemError as error:
+        return schema_id, None, str(error)
     except Exception:  # noqa: BLE001  whatever fastavro and protobuf say of bytes that are something else
         return schema_id, None, "UNREADABLE"
 
@@ -82,30 +80,31 @@ def _text(value: object) -> str:
 
 @cache
 def _reader(registry: str, authorization: str | None, schema_id: int) -> Read:
-    def ask(path: str) -> Any:
+    def ask(path: str, not_found: str) -> Any:
         request = Request(f"{registry}{path}", headers={"Authorization": authorization} if authorization else {})
-        with urlopen(request, timeout=30) as answer:
-            return json.load(answer)
+        try:
+            with urlopen(request, timeout=30) as answer:
+                return json.load(answer)
+        except HTTPError as error:
+            if error.code == _NOT_FOUND:
+                raise _ProblemError(not_found) from error
+            raise
 
-    try:
-        schema = ask(f"/schemas/ids/{schema_id}")
-        match schema.get("schemaType", "AVRO"):
-            case "AVRO":
-                return _avro(schema, ask)
-            case "PROTOBUF":
-                return _protobuf(ask(f"/schemas/ids/{schema_id}?format=serialized"), ask)
-            case _:
-                return _checked_json
-    except HTTPError as error:
-        if error.code == _NOT_FOUND:
-            raise _SchemaNotFoundError from None
-        raise
+    schema = ask(f"/schemas/ids/{schema_id}", "SCHEMA_NOT_FOUND")
+    match schema.get("schemaType", "AVRO"):
+        case "AVRO":
+            return _avro(schema, ask)
+        case "PROTOBUF":
+            return _protobuf(ask(f"/schemas/ids/{schema_id}?format=serialized", "SCHEMA_NOT_FOUND"), ask)
+        case _:
+            return _checked_json
 
 
-def _referenced(schema: Any, ask: Callable[[str], Any], form: str = "") -> Iterator[tuple[str, Any]]:
-    """Name and schema of what a schema refers to, what those refer to first."""
+def _referenced(schema: Any, ask: Ask, form: str = "") -> Iterator[tuple[str, Any]]:
+    """Name and schema of what a schema refers to, what those refer to first; `deleted` includes soft-deleted versions."""
     for reference in schema.get("references") or ():
-        inner = ask(f"/subjects/{quote(reference['subject'], safe='')}/versions/{reference['version']}{form}")
+        subject, version = quote(reference["subject"], safe=""), reference["version"]
+        inner = ask(f"/subjects/{subject}/versions/{version}?deleted=true{form}", "REFERENCE_NOT_FOUND")
         yield from _referenced(inner, ask, form)
         yield reference["name"], inner
 
@@ -121,7 +120,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _avro(schema: Any, ask: Callable[[str], Any]) -> Read:
+def _avro(schema: Any, ask: Ask) -> Read:
     from fastavro import parse_schema, schemaless_reader
 
     schemas = [*(inner for _, inner in _referenced(schema, ask)), schema]
@@ -144,7 +143,7 @@ def _avro(schema: Any, ask: Callable[[str], Any]) -> Read:
             return json.dumps(decoded(encoded, whole), default=_text, ensure_ascii=False, allow_nan=False)
         except Exception as error:
             decoded(encoded, without_logical_types)  # bytes that do not fit the schema are an error of their own
-            raise _NoJsonFormError from error
+            raise _ProblemError("NO_JSON_FORM") from error
 
     return read
 
@@ -153,7 +152,7 @@ def _without_logical_type(part: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in part.items() if name != "logicalType"}
 
 
-def _protobuf(schema: Any, ask: Callable[[str], Any]) -> Read:
+def _protobuf(schema: Any, ask: Ask) -> Read:
     from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 
     pool = descriptor_pool.DescriptorPool()
@@ -168,7 +167,7 @@ def _protobuf(schema: Any, ask: Callable[[str], Any]) -> Read:
                 pool.AddSerializedFile(known.FindFileByName(dependency).serialized_pb)
         pool.Add(file)
 
-    for name, inner in _referenced(schema, ask, "?format=serialized"):
+    for name, inner in _referenced(schema, ask, "&format=serialized"):
         add(name, inner["schema"])
     add("value.proto", schema["schema"])
     messages = list(pool.FindFileByName("value.proto").message_types_by_name.values())
@@ -182,7 +181,7 @@ def _protobuf(schema: Any, ask: Callable[[str], Any]) -> Read:
         try:
             return json_format.MessageToJson(made, preserving_proto_field_name=True, indent=None, ensure_ascii=False)
         except Exception as error:
-            raise _NoJsonFormError from error
+            raise _ProblemError("NO_JSON_FORM") from error
 
     return read
 

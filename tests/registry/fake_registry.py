@@ -13,10 +13,11 @@ Schema = dict[str, Any]
 
 
 class Registry:
-    """Schemas by id, and the ids of each subject's versions."""
+    """Schemas by id, the ids of each subject's versions, and subject and version of those that are soft-deleted."""
 
     def __init__(self, schemas: dict[int, Schema], subjects: dict[str, list[int]]) -> None:
         self.schemas, self.subjects = schemas, subjects
+        self.soft_deleted: set[tuple[str, int]] = set()
         self.requests: list[str] = []
         self.url = ""
 
@@ -33,13 +34,18 @@ class Registry:
     def answer(self, method: str, target: str, body: Schema) -> tuple[int, Any]:
         """Return status and body."""
         parts = [unquote(part) for part in urlsplit(target).path.strip("/").split("/")]
-        form = parse_qs(urlsplit(target).query).get("format")
+        query = parse_qs(urlsplit(target).query)
+        form = query.get("format")
         match method, parts:
             case "GET", ["schemas", "ids", number]:
                 schema = self.schemas.get(int(number))
                 return (200, _shown(schema, form)) if schema else (404, {"error_code": 40403})
             case "GET", ["subjects", subject, "versions", version]:
-                number = self.subjects[subject][int(version) - 1]
+                versions = self.subjects.get(subject, ())
+                is_hidden = (subject, int(version)) in self.soft_deleted and query.get("deleted") != ["true"]
+                if is_hidden or int(version) > len(versions):
+                    return 404, {"error_code": 40402}
+                number = versions[int(version) - 1]
                 return 200, _shown(self.schemas[number], form) | _place(subject, int(version), number)
             case "POST", ["subjects", subject, "versions"]:
                 number = self.register(subject, body)

@@ -177,6 +177,20 @@ def test_a_schema_that_is_registered_later(recipe: ModuleType, registry: Registr
     assert decoded(recipe, registry.url, value) == [(102_400, "{}", None)]
 
 
+def test_references_that_are_soft_deleted(recipe: ModuleType, registry: Registry) -> None:
+    """Ids of soft-deleted schemas are still found, and so are the schemas that they refer to, in Avro and in Protobuf."""
+    registry.soft_deleted = {(subject, 1) for subject in registry.subjects}
+    rows = decoded(recipe, registry.url, *(value for value, _ in VALUES))
+    assert [json.loads(text or "null") for _, text, _ in rows] == [expected for _, expected in VALUES]
+
+
+def test_references_that_are_not_found(recipe: ModuleType, registry: Registry) -> None:
+    """The reason does not say that the schema itself is missing; values of other schemas are decoded."""
+    registry.subjects = {}
+    rows = decoded(recipe, registry.url, VALUES[3][0], VALUES[5][0], FIRST)
+    assert [problem for _, _, problem in rows] == ["REFERENCE_NOT_FOUND", "REFERENCE_NOT_FOUND", None]
+
+
 def test_a_registry_that_does_not_answer_is_an_error(recipe: ModuleType) -> None:
     """It is an error, and not a reason for unreadable values."""
     with pytest.raises(URLError):
