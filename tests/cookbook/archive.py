@@ -16,6 +16,7 @@ VALUES = (
     b"\xff\xfe",
     None,
     b"5",
+    b'{"id": "A-9", "total": "n/a"}',
 )
 
 
