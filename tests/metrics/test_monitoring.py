@@ -169,3 +169,26 @@ def test_panels_show_the_newest_host(promtool: str, tmp_path: Path) -> None:
     path = tmp_path / "test.yml"
     path.write_text(yaml.safe_dump({"tests": [{"input_series": series, "promql_expr_test": expected}]}))
     checked([promtool, "test", "rules", str(path)])
+
+
+@pytest.mark.proof
+def test_owners_of_other_metrics_are_those_of_the_newest_host(promtool: str, tmp_path: Path) -> None:
+    """The page's query takes the owner of a group from the host with the newest snapshot of its cluster."""
+    (query,) = re.findall(r"^```promql\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    given = {
+        'lagoon_snapshot_captured_timestamp_seconds{kafka_cluster="prod", instance="old"}': 0,
+        'lagoon_snapshot_captured_timestamp_seconds{kafka_cluster="prod", instance="new"}': 300,
+        'lagoon_group_info{kafka_cluster="prod", group="moved", owner="a", instance="old"}': 1,
+        'lagoon_group_info{kafka_cluster="prod", group="moved", owner="b", instance="new"}': 1,
+        'lagoon_group_info{kafka_cluster="prod", group="left", owner="a", instance="old"}': 1,
+        'kafka_consumergroup_lag{kafka_cluster="prod", group="moved", topic="t", instance="exporter"}': 7,
+        'kafka_consumergroup_lag{kafka_cluster="prod", group="left", topic="t", instance="exporter"}': 8,
+    }
+    expected = '{kafka_cluster="prod", group="moved", topic="t", instance="exporter", owner="b"}'
+    test = {
+        "input_series": [{"series": series, "values": str(value)} for series, value in given.items()],
+        "promql_expr_test": [{"expr": query, "eval_time": "1m", "exp_samples": [{"labels": expected, "value": 7}]}],
+    }
+    path = tmp_path / "test.yml"
+    path.write_text(yaml.safe_dump({"tests": [test]}))
+    checked([promtool, "test", "rules", str(path)])
