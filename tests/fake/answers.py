@@ -260,7 +260,9 @@ def _describe_configs(state: FakeCluster, _node: int, version: int, request: Any
     results = []
     for resource in request.resources:
         values = _configs_of(state, resource.resource_type, resource.resource_name)
-        source = 7 if resource.resource_type == describe_configs.CLIENT_METRICS else 1
+        of_broker = 2 if resource.resource_name else 3
+        sources = {describe_configs.CLIENT_METRICS: 7, describe_configs.BROKER: of_broker}
+        source = sources.get(resource.resource_type, 1)
         entries = (
             describe_configs.DescribeConfigsEntry(
                 name=name,

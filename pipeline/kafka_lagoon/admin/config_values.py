@@ -1,5 +1,6 @@
 """Reads the values that configs have before an alteration: the resource's own, and the inherited ones."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ _SECRET_ENDINGS = (
     "certificate.chain",
     "certificates",
 )
+_OF_LISTENER = re.compile(r"^listener\.name\.[^.]+\.")
 _MILLISECONDS = {".hours": 3_600_000, ".minutes": 60_000, ".ms": 1}
 
 
@@ -82,6 +84,11 @@ Values = Mapping[str, ConfigValue]
 def is_sensitive(values: Values, name: str) -> bool:
     """True if a config holds a secret: as the broker says, or by its name if the broker does not list it."""
     return values[name].is_sensitive if name in values else name.endswith(_SECRET_ENDINGS)
+
+
+def without_listener(name: str) -> str:
+    """The config whose value holds where this one, under the prefix of a listener, is not set; other names as they are."""
+    return _OF_LISTENER.sub("", name)
 
 
 def config_values(

@@ -3,12 +3,11 @@
 Failures stand beside what could be read: a plan with failures may not be carried out.
 """
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
-from kafka_lagoon.admin.config_values import ConfigResource, ConfigValue, Values, config_values
+from kafka_lagoon.admin.config_values import ConfigResource, ConfigValue, Values, config_values, without_listener
 from kafka_lagoon.admin.configs import resources_with_configs
 from kafka_lagoon.admin.features import FeatureLevels, feature_levels
 from kafka_lagoon.admin.quotas import describe_client_quotas
@@ -49,7 +48,6 @@ _OF_CLIENT_METRICS: Values = {
     name: ConfigValue(own=None, inherited=None, is_sensitive=False, is_read_only=False, config_type=config_type)
     for name, config_type in (("interval.ms", _INT), ("metrics", _LIST), ("match", _LIST))
 }
-_OF_LISTENER = re.compile(r"listener\.name\.[^.]+\.")
 
 
 @frozen
@@ -141,7 +139,7 @@ class Live:
         With a listener's name before it, brokers list it only where it is set.
         """
         known = self.known_configs.get(resource_type, {})
-        return known.get(key) or known.get(_OF_LISTENER.sub("", key))
+        return known.get(key) or known.get(without_listener(key))
 
     def partition(self, partition: TopicPartition) -> LivePartition | None:
         """A partition; None if it does not exist."""

@@ -2,11 +2,17 @@
 
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from kafka_lagoon.admin.config_values import ConfigResource, ConfigValue, Values, config_values
+from kafka_lagoon.admin.config_values import (
+    ConfigResource,
+    ConfigValue,
+    Values,
+    config_values,
+    without_listener,
+)
 from kafka_lagoon.admin.configs import PER_BROKER, RESOURCE_TYPES
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.apply.action import Action, Guard
@@ -22,7 +28,8 @@ from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_configs import BROKER, CLIENT_METRICS, CONFIG_TYPES, GROUP
 from kafka_lagoon.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
 
-_NOT_A_LIST = "NOT_A_LIST"
+_NOT_A_LIST, _NOT_KNOWN = "NOT_A_LIST", "NOT_KNOWN"
+_LIST = 7  # of CONFIG_TYPES
 _SINCE = {GROUP: "4.0", CLIENT_METRICS: "3.7"}
 
 
@@ -44,8 +51,7 @@ def _declare(parser: ArgumentParser) -> None:
 
 
 def _check(options: Namespace) -> Iterator[str]:
-    edits = [name for name, _ in chain(options.config, options.append, options.subtract)]
-    times = Counter([*edits, *options.unset])
+    times = Counter([*(name for name, _ in options.config), *_edited(options), *options.unset])
     if not times:
         yield "nothing to change: give --config, --unset, --append or --subtract"
     yield from (f"{name}: given {count} times" for name, count in times.items() if count > 1)
@@ -65,11 +71,60 @@ def _plan(context: ClusterContext) -> PlannedActions:
         if isinstance(values, Failure):
             failures.append(_explained(resource, values))
             continue
-        unlisted = list(_not_lists(resource, values, context.options))
-        failures += unlisted
-        action = None if unlisted else change_configs(resource, values, _changes(values, context.options))
+        known = {**values, **_unlisted(context, resource, values, failures)}
+        faults = [*_not_known(resource, known, context.options), *_not_lists(resource, known, context.options)]
+        failures += faults
+        action = None if faults else change_configs(resource, known, _changes(known, context.options))
         actions += [action] if action else []
     return PlannedActions(actions=actions, failures=failures)
+
+
+def _edited(options: Namespace) -> list[str]:
+    """The configs whose values in effect must be known."""
+    return [name for name, _ in chain(options.append, options.subtract)]
+
+
+def _unlisted(
+    context: ClusterContext, resource: ConfigResource, values: Values, failures: list[Failure]
+) -> dict[str, ConfigValue]:
+    """The edited configs that brokers do not list because they are not set: for all brokers, or for a listener."""
+    missing = [name for name in _edited(context.options) if name not in values]
+    brokers = [values]
+    if missing and resource == ConfigResource(BROKER, ""):
+        each = [ConfigResource(BROKER, str(broker_id)) for broker_id in sorted(context.cluster.brokers)]
+        answers = config_values(context.cluster, each, context.deadline).values()
+        failures += (answer for answer in answers if isinstance(answer, Failure))
+        brokers = [answer for answer in answers if not isinstance(answer, Failure)]
+    return {name: value for name in missing if (value := _inherited(resource, brokers, name))}
+
+
+def _inherited(resource: ConfigResource, brokers: Sequence[Values], name: str) -> ConfigValue | None:
+    """A config that is not set on the resource, with the value that all brokers have in effect; None if they differ."""
+    if resource.resource_type == CLIENT_METRICS:  # lists of a subscription are empty where they are not set
+        return ConfigValue(own=None, inherited="", is_sensitive=False, is_read_only=False, config_type=_LIST)
+    base = without_listener(name)
+    texts = {_in_effect(values, name, base) for values in brokers}
+    text = texts.pop() if len(texts) == 1 else None
+    if text is None:
+        return None
+    listed = brokers[0].get(name) or brokers[0][base]
+    return replace(listed, own=None, inherited=text)
+
+
+def _in_effect(values: Values, name: str, base: str) -> str | None:
+    """The value that a broker has in effect where its own is not set under this name; None if it is not known."""
+    value = values.get(name)
+    if value and (value.own is None or value.inherited is not None):
+        return value.inherited or ""
+    without_prefix = values.get(base) if base != name else None
+    return without_prefix.effective or "" if without_prefix else None
+
+
+def _not_known(resource: ConfigResource, values: Values, options: Namespace) -> Iterator[Failure]:
+    for name in _edited(options):
+        if name not in values:
+            text = f"the value of {name} in effect is not known, or differs between brokers: give --config"
+            yield own_failure(INCREMENTAL_ALTER_CONFIGS, resource.scope(), _NOT_KNOWN, text)
 
 
 def _explained(resource: ConfigResource, failure: Failure) -> Failure:
@@ -81,7 +136,7 @@ def _explained(resource: ConfigResource, failure: Failure) -> Failure:
 
 
 def _not_lists(resource: ConfigResource, values: Values, options: Namespace) -> Iterator[Failure]:
-    for name, _ in chain(options.append, options.subtract):
+    for name in _edited(options):
         if name in values and CONFIG_TYPES.get(values[name].config_type) not in ("LIST", "UNKNOWN"):
             text = f"{name} is not a list, so nothing can be added to it or removed"
             yield own_failure(INCREMENTAL_ALTER_CONFIGS, resource.scope(), _NOT_A_LIST, text)
@@ -91,15 +146,21 @@ def _changes(values: Values, options: Namespace) -> Mapping[str, str | None]:
     """Return the new value of each named config. Lists are edited here, so that the plan shows the resulting list."""
     changes: dict[str, str | None] = {**dict(options.config), **dict.fromkeys(options.unset)}
     for name, text in options.append:
-        known = _words(values.get(name))
-        changes[name] = ",".join([*known, *(word for word in _split(text) if word not in known)])
+        known = _words(values[name])
+        changes |= _edit(name, known, [*known, *(word for word in _split(text) if word not in known)])
     for name, text in options.subtract:
-        changes[name] = ",".join(word for word in _words(values.get(name)) if word not in _split(text))
+        known = _words(values[name])
+        changes |= _edit(name, known, [word for word in known if word not in _split(text)])
     return changes
 
 
-def _words(value: ConfigValue | None) -> list[str]:
-    return _split(value.effective or "") if value else []
+def _edit(name: str, known: list[str], wanted: list[str]) -> dict[str, str | None]:
+    """The change of a list; none if it has the wanted values already."""
+    return {} if wanted == known else {name: ",".join(wanted)}
+
+
+def _words(value: ConfigValue) -> list[str]:
+    return _split(value.effective or "")
 
 
 def _split(text: str) -> list[str]:
