@@ -47,3 +47,10 @@ def test_faults_of_rows() -> None:
         "t: row topics orders partitions: written a second time",
         "t: row topics orders partitions.more: topics.orders.partitions is a value and has values within",
     )
+
+
+@pytest.mark.parametrize(("text", "value"), [("0", 0), ("-3", -3), ("-0", "-0"), ("+7", "+7"), ("007", "007")])
+def test_numbers_are_those_that_are_written_in_no_other_way(text: str, value: object) -> None:
+    """A name of such characters stays as it is."""
+    document = table_document("t", [DesiredRow("actions", "1", "group", text)])
+    assert document.data == {"actions": [{"group": value}]}

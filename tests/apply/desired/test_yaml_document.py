@@ -6,6 +6,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_lagoon.apply.desired.model import DeleteGroup
+from kafka_lagoon.apply.desired.reading import desired_state
 from kafka_lagoon.apply.desired.yaml_document import yaml_document
 from kafka_lagoon.errors import ConfigError
 
@@ -19,7 +21,8 @@ def faults(text: str) -> tuple[str, ...]:
 def test_plain_values_are_those_of_yaml_1_2() -> None:
     """Only true, false, null and plain numbers are not text; keys are text."""
     document = yaml_document(
-        "x.yaml", "a: no\nb: 010\nc: 1:30\nd: true\ne: 12\nf: 1.5\ng: '12'\n5: ~\nno: 2026-01-01\n"
+        "x.yaml",
+        "a: no\nb: 010\nc: 1:30\nd: true\ne: 12\nf: 1.5\ng: '12'\n5: ~\nno: 2026-01-01\nh: +7\ni: -0\nj: -3\nk: 0\n",
     )
     assert document.data == {
         "a": "no",
@@ -31,7 +34,19 @@ def test_plain_values_are_those_of_yaml_1_2() -> None:
         "g": "12",
         "5": None,
         "no": "2026-01-01",
+        "h": "+7",
+        "i": "-0",
+        "j": -3,
+        "k": 0,
     }
+
+
+def test_a_name_that_looks_like_a_number_stays_that_name() -> None:
+    """A sign in it is not lost: the action would be about another group."""
+    groups = ("+7", "-0", "0", "7", "-7")
+    actions = "".join(f"- {{action: delete_group, group: {group}}}\n" for group in groups)
+    desired = desired_state(yaml_document("x.yaml", f"cluster_id: c\nactions:\n{actions}"), 0)
+    assert [one.group for one in desired.actions if isinstance(one, DeleteGroup)] == list(groups)
 
 
 def test_values_have_their_lines() -> None:

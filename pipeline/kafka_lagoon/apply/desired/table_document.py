@@ -16,7 +16,7 @@ from kafka_lagoon.errors import ConfigError
 
 LISTS = frozenset({"acls", "quotas", "actions"})
 _WITH_FIELDS = frozenset({"topics", "scram_users"})  # sections whose entries contain tables
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,19})")
+_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,19}")
 _ORDINAL = re.compile(r"[0-9]{1,18}")
 
 

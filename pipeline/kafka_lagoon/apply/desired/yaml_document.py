@@ -1,8 +1,9 @@
 """Reads YAML as plain values with their lines, by PyYAML's parser and the plain types of YAML 1.2.
 
 In YAML 1.1, which PyYAML constructs, `no` is false, `1:30` is 90 and `010` is 8. Here only true, false, null and plain numbers
-are not text; keys are always text. A key that is written twice is a fault, and so is a value with a tag. Merge keys (`<<`) of
-YAML 1.1 are understood, because files have defaults by them. What aliases and merges repeat is bounded, and so is depth.
+are not text, and `+7` and `-0` are no plain numbers; keys are always text. A key that is written twice is a fault, and so is a
+value with a tag. Merge keys (`<<`) of YAML 1.1 are understood, because files have defaults by them. What aliases and merges
+repeat is bounded, and so is depth.
 """
 
 import re
@@ -15,7 +16,7 @@ from kafka_lagoon.apply.desired.document import Document, Path, lines
 from kafka_lagoon.errors import ConfigError
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]*")  # +7 and -0 are text: as numbers they would be the names 7 and 0
 _DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]+)?")
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
