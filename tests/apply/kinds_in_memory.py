@@ -83,15 +83,21 @@ class Things:
         self.on_send()
         return {resource(name): answer for name, answer in self.answers.items()}
 
-    def plan(self, *actions: Action) -> Plan:
+    def plan(self, *actions: Action, is_whole: bool = True) -> Plan:
         """Make a plan of these actions."""
-        return make_plan("default", "id", actions, self.kinds())
+        return make_plan("default", "id", actions, self.kinds(), is_whole=is_whole)
 
-    def carry_out(self, *actions: Action, allowed: Sequence[Guard] = (), recorder: "Rows | None" = None) -> Execution:
+    def carry_out(
+        self,
+        *actions: Action,
+        allowed: Sequence[Guard] = (),
+        recorder: "Rows | None" = None,
+        is_whole: bool = True,
+    ) -> Execution:
         """Carry out a plan of these actions."""
         return execute(
             self.cluster(),
-            self.plan(*actions),
+            self.plan(*actions, is_whole=is_whole),
             allowed,
             RUN,
             recorder or Rows(),

@@ -90,6 +90,32 @@ def test_a_failure_concerns_its_own_action() -> None:
     assert rows.written[1][0].error_code == 29
 
 
+def test_what_has_a_guard_is_sent_after_all_others() -> None:
+    """Of its own kind and of later kinds; a failure of any of them holds it back."""
+    shrink = action("a", "put", {"value": 1}, {"value": 0}, Guard.SHRINKING_RETENTION)
+    others = (action("b"), action("c", "drop", None, {"value": 0}))
+    things = Things(live={"a": {"value": 0}, "c": {"value": 0}})
+    things.carry_out(shrink, *others, allowed=[Guard.SHRINKING_RETENTION])
+    assert things.sent == [("put", "b"), ("drop", "c"), ("put", "a")]
+    for failed in ("b", "c"):
+        things = Things(
+            live={"a": {"value": 0}, "c": {"value": 0}}, answers={failed: failure("DENIED", code=29)}, undone={failed}
+        )
+        execution = things.carry_out(shrink, *others, allowed=[Guard.SHRINKING_RETENTION])
+        assert things.sent == [("put", "b"), ("drop", "c")]
+        last = execution.results[-1]
+        assert (last.action, last.failure and last.failure.name) == (shrink, NOT_SENT)
+
+
+def test_what_has_a_guard_waits_for_what_is_left_out_of_the_plan() -> None:
+    """It would have come before; actions without guards are sent."""
+    things = Things(live={"old": {"value": 0}})
+    execution = things.carry_out(DROP, action("a"), allowed=[Guard.DELETIONS], is_whole=False)
+    assert things.sent == [("put", "a")]
+    assert [result.outcome for result in execution.results] == [Outcome.DONE, Outcome.FAILED]
+    assert "something before it was not done" in str(execution.results[1].message)
+
+
 def test_what_cannot_be_read_or_is_invalid_is_not_sent() -> None:
     """Such actions fail with the reason; the others are sent."""
     things = Things(live={"a": failure("DENIED")}, invalid={"b": failure("INVALID_CONFIG")})

@@ -7,7 +7,7 @@ guarded and recorded in the same way.
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -113,13 +113,23 @@ def never(_action: Action, _live: State) -> bool:
     return False
 
 
+def sending_order(kinds: Iterable[str]) -> Callable[[Action], tuple[bool, int]]:
+    """The key that sorts actions: those with guards after all others, and each of the two parts in the order of these kinds."""
+    order = {name: place for place, name in enumerate(kinds)}
+    return lambda action: (bool(action.guards), order[action.kind])
+
+
 @frozen
 class Plan:
-    """Actions for one cluster in the order in which they are carried out; `cluster` is its name in the settings."""
+    """Actions for one cluster in the order in which they are carried out; `cluster` is its name in the settings.
+
+    A plan is not `is_whole` if something is left out that has to wait: then no action with a guard is sent.
+    """
 
     cluster: str
     cluster_id: str
     actions: tuple[Action, ...]
+    is_whole: bool = True
 
     @property
     def id(self) -> str:

@@ -1,7 +1,7 @@
 """Carries out plans: checks them against the live cluster, records each action before it is sent, and reports how each ended.
 
 Nothing is sent unless every guard was allowed and everything is as it was when the plan was made. Actions do not depend on
-each other, so one that fails stops no other, with one exception: what destroys something is sent only if everything
+each other, so one that fails stops no other, with one exception: what destroys something is sent last, and only if everything
 before it was done.
 """
 
@@ -10,7 +10,17 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from kafka_lagoon.apply.action import Action, ActionKind, Answered, Guard, Plan, Resource, State, same_state
+from kafka_lagoon.apply.action import (
+    Action,
+    ActionKind,
+    Answered,
+    Guard,
+    Plan,
+    Resource,
+    State,
+    same_state,
+    sending_order,
+)
 from kafka_lagoon.apply.guards import require_guards, unresolved
 from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome, decided, is_unsure, not_answered, not_read, not_sent
@@ -45,17 +55,18 @@ class Execution:
         return sum(result.outcome is outcome for result in self.results)
 
 
-def make_plan(cluster_name: str, cluster_id: str, actions: Sequence[Action], kinds: Kinds = KINDS) -> Plan:
-    """Make a plan of actions in the order of their kinds; within a kind their own order is kept.
+def make_plan(
+    cluster_name: str, cluster_id: str, actions: Sequence[Action], kinds: Kinds = KINDS, *, is_whole: bool = True
+) -> Plan:
+    """Make a plan of actions, those with guards last, in the order of their kinds; within a kind their own order is kept.
 
     ConfigError if two actions of one kind are about the same resource.
     """
-    order = {name: place for place, name in enumerate(kinds)}
-    ordered = tuple(sorted(actions, key=lambda action: order[action.kind]))
+    ordered = tuple(sorted(actions, key=sending_order(kinds)))
     twice = [one for one, times in Counter(map(_key, ordered)).items() if times > 1]
     if twice:
         raise ConfigError([f"{kinds[name].about(resource)}: asked for twice" for name, resource in twice])
-    return Plan(cluster=cluster_name, cluster_id=cluster_id, actions=ordered)
+    return Plan(cluster=cluster_name, cluster_id=cluster_id, actions=ordered, is_whole=is_whole)
 
 
 def check(cluster: Cluster, plan: Plan, deadline: Deadline, kinds: Kinds = KINDS) -> Refused:
@@ -89,7 +100,7 @@ def execute(
     deadline: Deadline,
     kinds: Kinds = KINDS,
 ) -> Execution:
-    """Carry out a plan, and record it.
+    """Carry out a plan, and record it. Actions with guards are not sent unless everything before them was done.
 
     Nothing is sent if this raises: ConfigError for guards that were not allowed, PlanOutdated if the cluster changed,
     TableError if the recorder cannot write.
@@ -118,7 +129,7 @@ class _Executing:
     ) -> None:
         self._cluster, self._plan, self._run, self._recorder = cluster, plan, run, recorder
         self._deadline, self._kinds, self._refused, self._ids = deadline, kinds, refused, ids
-        self._all_done = not refused
+        self._all_done = plan.is_whole and not refused
         self._unrecorded: str | None = None
 
     def execution(self) -> Execution:
@@ -202,8 +213,8 @@ class _Executing:
 
 
 def _by_kind(actions: Sequence[Action], kinds: Kinds) -> Iterator[tuple[ActionKind, list[Action]]]:
-    """The actions of each kind, in the order of the plan."""
-    for name, same in groupby(actions, key=lambda action: action.kind):
+    """The actions of each kind, those with guards apart, in the order of the plan."""
+    for (_, name), same in groupby(actions, key=lambda action: (bool(action.guards), action.kind)):
         yield kinds[name], list(same)
 
 

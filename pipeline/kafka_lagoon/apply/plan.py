@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from kafka_lagoon.apply.action import Action, plan_id
+from kafka_lagoon.apply.action import Action, plan_id, sending_order
 from kafka_lagoon.apply.checks import faults_of, wrong_cluster
 from kafka_lagoon.apply.desired.document import in_order_of_lines
 from kafka_lagoon.apply.desired.resources import CONFIG_SECTIONS
@@ -29,7 +29,7 @@ class PlanResult:
     actions: Sequence[Action]
     notes: Sequence[str]
     failures: Sequence[Failure]
-    undone: Sequence[str] = ()  # what has to wait, and why; the actions need not
+    undone: Sequence[str] = ()  # what has to wait, and why; so have the actions with guards
 
     @property
     def is_complete(self) -> bool:
@@ -84,9 +84,9 @@ def wanted_of(desired: DesiredState) -> Wanted:
 
 
 def in_order(actions: Sequence[Action]) -> list[Action]:
-    """In the order of their kinds, then by name; the same action that is written twice once."""
-    order = {name: position for position, name in enumerate(KINDS)}
-    by_place = sorted(actions, key=lambda action: (order[action.kind], action.resource, action.source or ""))
+    """In the order in which they are sent, then by name; the same action that is written twice once."""
+    order = sending_order(KINDS)
+    by_place = sorted(actions, key=lambda action: (order(action), action.resource, action.source or ""))
     kept: list[Action] = []
     for action in by_place:
         if not kept or not _is_same(kept[-1], action):

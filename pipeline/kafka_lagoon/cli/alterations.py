@@ -46,7 +46,7 @@ def alter(
 
     Raises PlanOutdated if these actions are not the plan that `options.plan` names.
     """
-    plan = make_plan(chosen.name, cluster.cluster_id or "", planned.actions)
+    plan = make_plan(chosen.name, cluster.cluster_id or "", planned.actions, is_whole=not planned.undone)
     _show_plan(plan, planned, options)
     wanted = getattr(options, "plan", None)
     if wanted not in (None, plan.id):
@@ -100,8 +100,8 @@ def warn_of(failures: Sequence[Failure]) -> None:
 
 def _show_plan(plan: Plan, planned: PlannedActions, options: Namespace) -> None:
     warn_of(planned.failures)
-    for note in planned.notes:
-        warn(note)
+    for line in [*planned.undone, *planned.notes]:
+        warn(line)
     if options.json:
         for action in plan.actions if options.dry_run else ():
             say_exactly(json.dumps(_action_fields(plan, action)))

@@ -98,7 +98,7 @@ def _apply(arguments: ApplyArguments, outcome: RunOutcome, clock: Clock) -> int:
             altered = alter(
                 cluster,
                 chosen,
-                PlannedActions(actions=planned.actions, notes=[*planned.undone, *planned.notes]),
+                PlannedActions(actions=planned.actions, undone=planned.undone, notes=planned.notes),
                 recorder,
                 options,
             )

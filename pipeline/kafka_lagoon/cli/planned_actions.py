@@ -24,11 +24,13 @@ _MEANINGS = {
 class PlannedActions:
     """The actions that a verb plans.
 
-    `failures` (exit 3) are about state that could not be read: no actions are planned for it. `notes` are only printed.
+    `failures` (exit 3) are about state that could not be read: no actions are planned for it. `undone` has what has to wait,
+    and actions with guards wait for it. `notes` are only printed.
     """
 
     actions: Sequence[Action] = ()
     failures: Sequence[Failure] = ()
+    undone: Sequence[str] = ()
     notes: Sequence[str] = ()
 
 

@@ -1,6 +1,7 @@
 """Lists every kind of action in the order in which a plan carries them out.
 
 Kinds that others depend on come first (topics before the ACLs and offsets that name them), deletions come last.
+Actions with guards come after all others (`sending_order`).
 """
 
 from collections.abc import Mapping, Sequence
