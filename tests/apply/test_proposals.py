@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,7 +47,7 @@ def test_another_replication_factor(cluster, factor):
     """Partitions get the wanted number of replicas and keep the preferred leader; kept replicas stay, in separate racks."""
     replicas, racks = cluster
     factor = min(factor, len(racks))
-    proposed = with_factor(replicas, racks, list(replicas), factor)
+    proposed = with_factor(replicas, racks, replicas, factor)
     assert set(proposed) == {one for one, brokers in replicas.items() if len(brokers) != factor}
     for partition, after in proposed.items():
         before = replicas[partition]
@@ -73,7 +74,27 @@ def test_racks_are_kept_apart() -> None:
     racks = {1: "a", 2: "a", 3: "b", 4: "c", 5: "c"}
     replicas = {TopicPartition("t", 0): (1, 4), TopicPartition("t", 1): (3, 5), TopicPartition("t", 2): (3,)}
     assert without_broker(replicas, racks, 1)[0] == {TopicPartition("t", 0): (2, 4)}
-    assert with_factor(replicas, racks, [TopicPartition("t", 0)], 3) == {TopicPartition("t", 0): (1, 4, 3)}
-    assert with_factor({TopicPartition("t", 0): (1, 3, 2)}, racks, [TopicPartition("t", 0)], 2) == {
-        TopicPartition("t", 0): (1, 3)
-    }
+    first = {TopicPartition("t", 0): (1, 4)}
+    assert with_factor(replicas, racks, first, 3) == {TopicPartition("t", 0): (1, 4, 3)}
+    three = {TopicPartition("t", 0): (1, 3, 2)}
+    assert with_factor(three, racks, three, 2) == {TopicPartition("t", 0): (1, 3)}
+
+
+@pytest.mark.parametrize(
+    ("replicas", "in_sync", "factor", "expected"),
+    [
+        ((9, 2), (2,), 1, (2,)),
+        ((9, 2, 3), (2, 3), 2, (2, 3)),
+        ((1, 2), (2,), 1, (2,)),
+        ((1, 2, 3), (3,), 2, (1, 3)),
+        ((3, 2, 1), (1, 2, 3), 1, (3,)),
+        ((1, 2, 3), (), 1, (1,)),
+    ],
+)
+def test_replicas_that_have_all_records_stay(
+    replicas: tuple[int, ...], in_sync: tuple[int, ...], factor: int, expected: tuple[int, ...]
+) -> None:
+    """Broker 9 does not run. The preferred leader stays if it runs and is in sync, or if it is as good as others."""
+    partition = TopicPartition("t", 0)
+    racks = dict.fromkeys(range(1, 4))
+    assert with_factor({partition: replicas}, racks, {partition: in_sync}, factor) == {partition: expected}

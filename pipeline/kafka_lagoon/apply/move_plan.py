@@ -84,8 +84,8 @@ def _of_topics(moves: _Moves) -> None:
                 if number in known.partitions:
                     moves.decide(TopicPartition(name, number), replicas, ("topics", name, "assignments"))
             continue
-        chosen = {TopicPartition(name, number) for number in known.partitions}
-        proposed = with_factor(moves.targets, moves.live.racks, chosen, topic.replication_factor or 0)
+        in_sync = {TopicPartition(name, number): partition.isr for number, partition in known.partitions.items()}
+        proposed = with_factor(moves.targets, moves.live.racks, in_sync, topic.replication_factor or 0)
         for partition, replicas in proposed.items():
             moves.decide(partition, replicas, ("topics", name, "replication_factor"))
 

@@ -4,7 +4,7 @@ Pure functions of the replicas and racks of a cluster: the same input gives the 
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from kafka_lagoon.topic_partition import TopicPartition
 
@@ -55,20 +55,23 @@ def without_broker(
 
 
 def with_factor(
-    replicas: Mapping[TopicPartition, Replicas], racks: Racks, chosen: Collection[TopicPartition], factor: int
+    replicas: Mapping[TopicPartition, Replicas],
+    racks: Racks,
+    in_sync: Mapping[TopicPartition, Replicas],
+    factor: int,
 ) -> dict[TopicPartition, Replicas]:
-    """New replicas of the chosen partitions with another replication factor; there must be as many brokers.
+    """New replicas with another replication factor for the partitions of `in_sync`; there must be as many brokers.
 
-    The preferred leader stays. Added brokers are in racks that the partition does not have yet, removed ones in racks that it
-    has twice.
+    Added brokers are in racks that the partition does not have yet. Removed ones do not run or are not in sync, or else are
+    in racks that it has twice; the preferred leader stays unless another replica has more of the records.
     """
     loads, proposed = _Loads(replicas), {}
-    for partition in sorted(chosen):
+    for partition in sorted(in_sync):
         before = after = replicas[partition]
         while len(after) < factor and (added := _next_broker(after, racks, loads)) is not None:
             after = (*after, added)
         while len(after) > factor:
-            after = _without_one(after, racks, loads)
+            after = _without_one(after, racks, in_sync[partition], loads)
         if after != before:
             proposed[partition] = after
             loads.change(before, after)
@@ -88,16 +91,22 @@ def _led_by_the_least_loaded(replicas: Replicas, loads: _Loads) -> Replicas:
     return (leader, *(other for other in replicas if other != leader))
 
 
-def _without_one(replicas: Replicas, racks: Racks, loads: _Loads) -> Replicas:
-    """Remove the replica that can best be spared: on a broker that is gone, then in a rack that occurs twice; the last such."""
+def _without_one(replicas: Replicas, racks: Racks, in_sync: Replicas, loads: _Loads) -> Replicas:
+    """Remove the replica that can best be spared.
+
+    On a broker that is gone, then one that is not in sync, then any but the preferred leader, in a rack that occurs twice.
+    """
     used = Counter(racks.get(broker_id) for broker_id in replicas)
 
-    def order(broker_id: int) -> tuple[bool, int, int, int]:
-        return (broker_id not in racks, used[racks.get(broker_id)], loads.replicas[broker_id], broker_id)
+    def order(broker_id: int) -> tuple[bool, bool, bool, int, int, int]:
+        return (
+            broker_id not in racks,
+            broker_id not in in_sync,
+            broker_id != replicas[0],
+            used[racks.get(broker_id)],
+            loads.replicas[broker_id],
+            broker_id,
+        )
 
-    spare = max(_followers(replicas), key=order)
+    spare = max(replicas, key=order)
     return tuple(broker_id for broker_id in replicas if broker_id != spare)
-
-
-def _followers(replicas: Replicas) -> Sequence[int]:
-    return replicas[1:]
