@@ -1,9 +1,13 @@
 """Faults of a desired state that are known only from the live cluster."""
 
+from dataclasses import replace
+
+from kafka_lagoon.admin.config_values import ConfigValue
 from kafka_lagoon.apply.checks import faults_of, wrong_cluster
 from kafka_lagoon.apply.desired.resources import ScramUser
 from tests.apply.lives import desired, live, topic
 
+READ_ONLY = ConfigValue(own="1", inherited=None, is_sensitive=False, is_read_only=True, config_type=3)
 TEXT = """
 [topics.orders]
 partitions = 2
@@ -81,3 +85,19 @@ def test_a_broker_that_is_down_is_no_fault() -> None:
     text = "[topics.orders]\nassignments = [[1, 2, 4]]\nconfigs = { 'min.insync.replicas' = 3 }\n"
     assert faults_of(desired(text), cluster) == []
     assert faults_of(desired("[topics.orders]\nreplication_factor = 3\n"), cluster) == []
+
+
+def test_a_config_of_a_listener_may_be_set_again() -> None:
+    """Brokers list it only once it is set, and then as read-only, although they alter it; broker.id they never alter."""
+    text = """
+[broker_configs.1]
+listener.name.inside.log.cleaner.threads = 2
+listener.name.inside.plain.connections.max.reauth.ms = 5
+listener.name.inside.broker.id = 5
+"""
+    cluster = live()
+    names = {"log.cleaner.threads", "plain.connections.max.reauth.ms", "broker.id"}
+    set_once = {f"listener.name.inside.{name}": READ_ONLY for name in names}
+    known = {**cluster.known_configs, "broker": {**cluster.known_configs["broker"], **set_once}}
+    (fault,) = faults_of(desired(text), replace(cluster, known_configs=known))
+    assert fault.startswith("x.toml:6: broker_configs.1.listener.name.inside.broker.id: is read-only")

@@ -4,7 +4,7 @@ Failures stand beside what could be read: a plan with failures may not be carrie
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
 from kafka_lagoon.admin.config_values import ConfigResource, ConfigValue, Values, config_values, without_listener
@@ -136,10 +136,13 @@ class Live:
     def known(self, resource_type: str, key: str) -> ConfigValue | None:
         """The name and type of a config on any resource of the type; None if brokers do not list it.
 
-        With a listener's name before it, brokers list it only where it is set.
+        With a listener's name before it, brokers list it only where it is set, and then as read-only, which it is not.
         """
-        known = self.known_configs.get(resource_type, {})
-        return known.get(key) or known.get(without_listener(key))
+        known, base = self.known_configs.get(resource_type, {}), without_listener(key)
+        value, without_prefix = known.get(key), known.get(base)
+        if value is None or key == base:
+            return value or without_prefix
+        return replace(value, is_read_only=without_prefix is not None and without_prefix.is_read_only)
 
     def partition(self, partition: TopicPartition) -> LivePartition | None:
         """A partition; None if it does not exist."""
