@@ -77,6 +77,7 @@ def live(
     facts: dict[str, Any] = {
         "cluster_id": "c",
         "racks": {broker_id: "abc"[broker_id % 3] for broker_id in range(1, brokers + 1)},
+        "down": frozenset(),
         "topics": topics or {},
         "hidden_topics": frozenset(),
         "configs": {

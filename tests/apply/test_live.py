@@ -1,13 +1,16 @@
 """The state that a plan begins with is what two brokers describe; real clusters are read in integration/test_plan.py."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from kafka_lagoon.apply.checks import faults_of
 from kafka_lagoon.apply.diff import diff
+from kafka_lagoon.apply.imports import import_state
 from kafka_lagoon.apply.live import Wanted, read_live
 from kafka_lagoon.apply.plan import wanted_of
+from kafka_lagoon.cli.output import failure_lines
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.protocol.messages.describe_configs import CLIENT_METRICS
+from kafka_lagoon.protocol.messages.describe_configs import BROKER, CLIENT_METRICS
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from tests.admin.conftest import cluster, soon
 from tests.apply.lives import desired
@@ -46,3 +49,22 @@ def test_a_subscription_that_brokers_describe_without_keys(state: FakeCluster, c
     misspelt = desired("[client_metrics.new]\nmetrix = 'x'\n")
     (fault,) = faults_of(misspelt, live)
     assert "metrix: is no config of a client metrics (did you mean metrics?)" in fault
+
+
+def test_configs_of_a_broker_that_is_down_are_not_left_out_silently(
+    state: FakeCluster, connect: Callable[[], Cluster]
+) -> None:
+    """It has replicas, and metadata leave it out: a plan or an import without its configs would be wrong."""
+    state.configs[BROKER, "2"] = {"log.cleaner.threads": "4"}
+    del state.addresses[2]
+    cluster = connect()
+    imported = import_state(cluster, soon())
+    text = "broker 2: DescribeConfigs: BROKER_NOT_AVAILABLE (the broker does not run, so its configs are not read)"
+    assert [line for line in failure_lines(imported.failures) if "broker 2" in line] == [text]
+    owning = read_live(cluster, wanted_of(desired('[owns]\nbrokers = [".*"]\n')), soon())
+    assert text in failure_lines(owning.failures)
+    text = '[broker_configs.2]\n"log.cleaner.threads" = 4\n[broker_configs.9]\n"log.cleaner.threads" = 4\n'
+    assert faults_of(desired(text), read_live(cluster, wanted_of(desired(text)), soon())) == [
+        "x.toml:2: broker_configs.2: broker 2 does not run, so its configs cannot be read or altered: start it, or leave them out",
+        "x.toml:4: broker_configs.9: there is no broker 9 (there are 1, 3)",
+    ]

@@ -81,7 +81,9 @@ def _min_isr_faults(desired: DesiredState, live: Live, name: str, topic: Desired
 def _config_faults(desired: DesiredState, live: Live) -> Iterator[str]:
     for resource_type, name, configs, path in written_configs(desired):
         if resource_type == "broker" and name != DEFAULT and int(name) not in live.racks:
-            yield desired.fault(path, f"there is no broker {name} (there are {brokers_text(live)})")
+            down = f"broker {name} does not run, so its configs cannot be read or altered: start it, or leave them out"
+            missing = f"there is no broker {name} (there are {brokers_text(live)})"
+            yield desired.fault(path, down if int(name) in live.down else missing)
             continue
         for key, text in configs.items():
             if reason := _config_fault(live, resource_type, key, text):

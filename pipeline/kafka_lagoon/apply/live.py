@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
 
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
+from kafka_lagoon.admin.brokers import registered_brokers
 from kafka_lagoon.admin.config_values import ConfigResource, ConfigValue, Values, config_values, without_listener
 from kafka_lagoon.admin.configs import resources_with_configs
 from kafka_lagoon.admin.features import FeatureLevels, feature_levels
@@ -20,13 +21,14 @@ from kafka_lagoon.apply.kinds.names import DEFAULT, quota_name
 from kafka_lagoon.apply.kinds.quotas import quotas_of
 from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_configs import (
     BROKER,
     CLIENT_METRICS,
+    DESCRIBE_CONFIGS,
     GROUP,
     TOPIC,
 )
@@ -108,12 +110,14 @@ class Wanted:
 class Live:
     """A cluster as it is, as far as it was read. `known_configs` are names and types by resource type.
 
+    `racks` has the brokers that run, `down` those that belong to the cluster and do not run, if configs of brokers were read.
     `configs` is by resource type and name, without those that could not be read. ACLs, quotas and users are None if they were
     not read. `hidden_topics` may be there, and nothing is known of them.
     """
 
     cluster_id: str | None
     racks: Mapping[int, str | None]
+    down: frozenset[int]
     topics: Mapping[str, LiveTopic]
     hidden_topics: frozenset[str]
     configs: Mapping[str, Mapping[str, Values]]
@@ -159,10 +163,15 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
     failures += hidden.values()
     if wanted.reassignments(topics):
         topics = _moving(cluster, topics, failures, deadline)
+    racks = {broker.node_id: broker.rack for broker in metadata.brokers}
+    down = _down(cluster, racks, topics, failures, deadline) if "broker" in wanted.configs else frozenset()
+    if wanted.configs.get("broker", ()) is None:
+        failures += map(_not_running, sorted(down))
     configs, known = _configs(cluster, wanted, topics, failures, deadline)
     return Live(
         cluster_id=metadata.cluster_id,
-        racks={broker.node_id: broker.rack for broker in metadata.brokers},
+        racks=racks,
+        down=down,
         topics=topics,
         hidden_topics=frozenset(hidden),
         configs=configs,
@@ -179,6 +188,27 @@ def _hidden(cluster: Cluster, names: Collection[str], deadline: Deadline) -> dic
     """Topics that are not listed and may exist: this principal may not describe them, or brokers could not just now."""
     described = describe_topics(cluster, sorted(names), deadline)
     return {name: failure for name, failure in described.items() if isinstance(failure, Failure)}
+
+
+def _down(
+    cluster: Cluster,
+    racks: Collection[int],
+    topics: Mapping[str, LiveTopic],
+    failures: list[Failure],
+    deadline: Deadline,
+) -> frozenset[int]:
+    """Brokers that are registered or have replicas, and do not run: metadata leave them out."""
+    registered = registered_brokers(cluster, deadline)
+    if isinstance(registered, Failure):
+        failures.append(registered)
+        registered = None
+    used = {one for topic in topics.values() for partition in topic.partitions.values() for one in partition.replicas}
+    return frozenset({*(registered or ()), *used} - set(racks))
+
+
+def _not_running(broker_id: int) -> Failure:
+    text = "the broker does not run, so its configs are not read"
+    return own_failure(DESCRIBE_CONFIGS, Scope.broker(broker_id), "BROKER_NOT_AVAILABLE", text)
 
 
 def _live_topic(topic: MetadataTopic) -> LiveTopic:
