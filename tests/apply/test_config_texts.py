@@ -18,6 +18,9 @@ BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = range(1, 10)
         ("ssl.cipher.suites", LIST, "a,b", "b,a", False),
         ("ssl.cipher.suites", LIST, "a,b", "a, b", True),
         ("compression.type", STRING, "zstd", "ZSTD", False),
+        ("compression.type", STRING, "gzip", " gzip ", True),
+        ("some.class", CLASS, "a.B", "a.B ", True),
+        ("compression.type", 0, "gzip", "gzip ", False),
         ("retention.ms", LONG, None, "1", False),
         ("retention.ms", LONG, None, None, True),
         ("retention.ms", 0, "1", "01", False),
@@ -25,7 +28,7 @@ BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = range(1, 10)
     ],
 )
 def test_values_that_mean_the_same(name: str, config_type: int, live: str, wanted: str, same: bool) -> None:
-    """Numbers, booleans, and unordered lists are compared by value; other text is compared exactly."""
+    """Numbers, booleans, and unordered lists are compared by value; other text is compared without blanks around it."""
     assert is_same(name, config_type, live, wanted) is same
 
 

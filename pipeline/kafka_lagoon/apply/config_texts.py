@@ -1,4 +1,4 @@
-"""Compares values of configs as Kafka parses them: numbers, booleans and lists can be written in several ways."""
+"""Compares values of configs as Kafka parses them: most can be written in several ways."""
 
 import re
 
@@ -18,6 +18,11 @@ def is_same(name: str, config_type: int, live: str | None, wanted: str | None) -
     if live is None or wanted is None:
         return live is wanted
     return live == wanted or _meaning(name, config_type, live) == _meaning(name, config_type, wanted)
+
+
+def may_be_same(name: str, live: str | None, wanted: str | None) -> bool:
+    """True if two values mean the same for some type: the states of actions have no types."""
+    return any(is_same(name, config_type, live, wanted) for config_type in CONFIG_TYPES)
 
 
 def type_fault(config_type: int, text: str) -> str | None:
@@ -51,4 +56,4 @@ def _meaning(name: str, config_type: int, text: str) -> object:
     if kind == "LIST" or _SETS.fullmatch(name):
         parts = [part.strip() for part in text.split(",") if part.strip()]
         return sorted(set(parts)) if _SETS.fullmatch(name) else parts
-    return text
+    return text.strip() if kind in ("STRING", "CLASS") else text

@@ -69,6 +69,24 @@ def test_secrets_are_not_decided_by_what_can_be_seen() -> None:
     assert not ALTER_CONFIGS.is_done(again, {"p": SENSITIVE})
 
 
+@pytest.mark.parametrize(
+    ("name", "asked_for", "live", "done"),
+    [
+        ("cleanup.policy", "compact, delete", "compact,delete", True),
+        ("compression.type", "gzip ", "gzip", True),
+        ("retention.ms", "0100", "100", True),
+        ("preallocate", "TRUE", "true", True),
+        ("cleanup.policy", "compact, delete", "compact", False),
+        ("retention.ms", "0100", None, False),
+    ],
+)
+def test_brokers_describe_a_value_as_they_parse_it(name: str, asked_for: str, live: str | None, done: bool) -> None:
+    """A change whose answer was lost is done, although its value is written in another way."""
+    action = change_configs(ORDERS, {}, {name: asked_for})
+    assert action
+    assert ALTER_CONFIGS.is_done(action, {name: live}) is done
+
+
 def test_a_logger_that_is_unset_has_another_level() -> None:
     """An unset logger has the level of its parent, which may be any level."""
     of = ConfigResource(BROKER_LOGGER, "1")

@@ -75,6 +75,8 @@ def test_another_topic_of_the_name_is_not_ours() -> None:
     assert not CREATE_TOPIC.is_done(action, theirs)
     assert not CREATE_TOPIC.is_done(action, {**theirs, "partitions": 3, "configs": {}})
     assert CREATE_TOPIC.is_done(action, {**theirs, "partitions": 3})
+    spaced = create_topic("new", partitions=4, configs={"flush.ms": " 05"})  # as brokers parse it
+    assert CREATE_TOPIC.is_done(spaced, theirs)
     placed = create_topic("new", assignments={0: [1, 2]})
     assert CREATE_TOPIC.is_done(placed, {**theirs, "assignments": {"0": [1, 2]}})
     assert not CREATE_TOPIC.is_done(placed, {**theirs, "assignments": {"0": [2, 1]}})

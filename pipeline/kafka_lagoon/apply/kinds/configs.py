@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from kafka_lagoon.admin.config_changes import alter_configs
 from kafka_lagoon.admin.config_values import SENSITIVE, ConfigResource, Values, config_values, is_sensitive
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
+from kafka_lagoon.apply.config_texts import may_be_same
 from kafka_lagoon.apply.kinds.topic_guards import internal_guards
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
@@ -192,7 +193,7 @@ def _is_done(action: Action, live: State) -> bool:
         return False
     if action.resource.type == "broker_logger":  # an unset logger has the level of its parent
         after = {name: value for name, value in after.items() if value is not None or live[name] == before.get(name)}
-    return all(live.get(name) == value for name, value in after.items())
+    return all(may_be_same(name, live.get(name), value) for name, value in after.items())
 
 
 def _send(

@@ -14,6 +14,7 @@ from typing import Any
 from kafka_lagoon.admin.config_values import ConfigResource, config_values
 from kafka_lagoon.admin.topics import create_partitions, create_topics, delete_topics, describe_topics
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
+from kafka_lagoon.apply.config_texts import may_be_same
 from kafka_lagoon.apply.kinds.topic_guards import internal_guards, partition_guards
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
@@ -154,7 +155,8 @@ def _is_created(action: Action, live: State) -> bool:
     wanted = {name: value for name, value in action.after.items() if value is not None}
     configs = wanted.pop("configs", {})
     own = live.get("configs", {})
-    return all(live[name] == value for name, value in wanted.items()) and configs.items() <= own.items()
+    has_configs = all(may_be_same(name, own.get(name), value) for name, value in configs.items())
+    return has_configs and all(live[name] == value for name, value in wanted.items())
 
 
 def _create(
