@@ -5,13 +5,13 @@ import pytest
 from kafka_lagoon.apply.live import Wanted, read_live
 from kafka_lagoon.apply.one_off_plan import OneOffPlan, plan_one_offs
 from kafka_lagoon.client.cluster import Cluster
-from tests.admin.conftest import altering_apis, cluster, soon
+from tests.admin.conftest import altering_apis, cluster, soon, topic_apis
 from tests.admin.test_transactions import transaction
 from tests.apply.lives import desired
 from tests.apply.test_transaction_aborts import producer
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
 
-__all__ = ["altering_apis", "cluster"]  # fixtures of tests/admin
+__all__ = ["altering_apis", "cluster", "topic_apis"]  # fixtures of tests/admin
 pytestmark = pytest.mark.usefixtures("altering_apis")
 
 ABORT = '[[actions]]\naction = "abort_transaction"\npartition = "orders-0"\nstart_offset = 40\n'
@@ -31,6 +31,19 @@ def test_only_a_hanging_transaction_is_aborted(state: FakeCluster, cluster: Clus
     plan = planned(cluster, ABORT)
     assert (plan.actions, [failure.name for failure in plan.failures]) == ([], ["NOT_HANGING"])
     assert "fence-producer" in str(plan.failures[0].message)
+
+
+@pytest.mark.usefixtures("topic_apis")
+def test_replicas_of_a_topic_are_moved_on_brokers_that_have_them(state: FakeCluster, cluster: Cluster) -> None:
+    """The broker does not lack the other partitions of the topic; one that is named itself it does lack."""
+    for number, partition in enumerate(state.add_topic("wide", 2).partitions, 1):
+        partition.replicas, partition.isr, partition.leader_id = (number,), (number,), number
+    cluster.refresh(None, soon())
+    text = '[[actions]]\naction = "move_replicas"\nbroker = 1\nlog_dir = "/b"\n{}\n'
+    plan = planned(cluster, text.format('topics = ["wide"]'))
+    assert ([one.resource.name for one in plan.actions], plan.failures) == (["wide-0 on broker 1"], [])
+    plan = planned(cluster, text.format('topics = ["wide"]\npartitions = ["wide-1"]'))
+    assert [failure.name for failure in plan.failures] == ["LOG_DIR_NOT_FOUND"]
 
 
 def test_a_group_with_members_does_not_hold_up_other_actions(state: FakeCluster, cluster: Cluster) -> None:

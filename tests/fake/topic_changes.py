@@ -173,7 +173,7 @@ def _move_replicas(state: FakeCluster, node: int, _version: int, request: Any) -
 def _log_dirs(state: FakeCluster, node: int, _version: int, request: Any) -> Any:
     """Return log directories: /a for every replica that was not moved."""
     by_path: dict[str, list[Any]] = {"/a": [], "/b": []}
-    for topic in request.topics:
+    for topic in request.topics or ():
         for number in topic.partitions:
             if node in state.topics[topic.topic].partitions[number].replicas:
                 replica = describe_log_dirs.DescribeLogDirsPartition(

@@ -30,7 +30,7 @@ from kafka_lagoon.apply.kinds.cluster import add_voter, remove_voter, voters
 from kafka_lagoon.apply.kinds.groups import delete_group_action, group_state
 from kafka_lagoon.apply.kinds.moves import move_replica
 from kafka_lagoon.apply.kinds.partitions import delete_records_before, elect_leader
-from kafka_lagoon.apply.live import Live
+from kafka_lagoon.apply.live import Live, LivePartition
 from kafka_lagoon.apply.move_plan import chosen_partitions, may_touch
 from kafka_lagoon.apply.offset_resets import HAS_MEMBERS, ShiftBy, reset_actions
 from kafka_lagoon.apply.transaction_aborts import abort_actions
@@ -137,14 +137,21 @@ def _move(planner: _Planner, wanted: MoveReplicas) -> None:
     if wanted.log_dir not in folders:
         planner.fault((*wanted.path, "log_dir"), f"broker {wanted.broker} has {', '.join(folders)}")
         return
-    chosen = planner.partitions(wanted)
-    replicas = [Replica(*partition, wanted.broker) for partition in chosen]
+    replicas = [
+        Replica(*partition, wanted.broker)
+        for partition in planner.partitions(wanted)
+        if partition in wanted.partitions or _is_on(planner.live.partition(partition), wanted.broker)
+    ]
     places = replica_places(planner.cluster, replicas, planner.deadline)
     for replica in replicas:
         if replica in places.failures:
             planner.plan.failures.append(places.failures[replica])
         else:
             planner.add(move_replica(replica, places.answers[replica], wanted.log_dir, planner.place(wanted)))
+
+
+def _is_on(partition: LivePartition | None, broker_id: int) -> bool:
+    return partition is not None and broker_id in partition.replicas
 
 
 def _voters(planner: _Planner) -> Mapping[int, Voter] | None:
