@@ -33,6 +33,16 @@ def test_only_a_hanging_transaction_is_aborted(state: FakeCluster, cluster: Clus
     assert "fence-producer" in str(plan.failures[0].message)
 
 
+def test_an_election_waits_for_a_preferred_leader_that_is_not_in_sync(state: FakeCluster, cluster: Cluster) -> None:
+    """It is not done, so the plan is not complete."""
+    (partition,) = state.add_topic("late", 1).partitions
+    partition.replicas, partition.isr, partition.leader_id = (1, 2), (2,), 2
+    cluster.refresh(None, soon())
+    plan = planned(cluster, '[[actions]]\naction = "elect_leaders"\ntopics = ["late"]\n')
+    assert (plan.actions, plan.notes) == ([], [])
+    assert plan.undone == ["x.toml:2: 1 preferred leaders are not in sync: not elected yet"]
+
+
 @pytest.mark.usefixtures("topic_apis")
 def test_replicas_of_a_topic_are_moved_on_brokers_that_have_them(state: FakeCluster, cluster: Cluster) -> None:
     """The broker does not lack the other partitions of the topic; one that is named itself it does lack."""

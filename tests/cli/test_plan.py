@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -86,6 +87,13 @@ def test_what_is_open_is_not_said_to_be_as_desired(failures: Sequence[Failure], 
     plan = PlanResult(cluster_id="c", actions=(), notes=(), failures=failures, undone=undone)
     assert bool(list(plan_lines(plan))) is not bool(failures or undone)
     assert json.loads(list(json_lines(plan))[-1])["is_complete"] is not bool(failures or undone)
+
+
+def test_notes_of_an_empty_plan_are_not_contradicted() -> None:
+    """A broker that is to be empty keeps replicas of topics that the file does not own: the cluster is not as it says."""
+    plan = PlanResult(cluster_id="c", actions=(), notes=("broker 1 keeps 3 replicas",), failures=())
+    assert list(plan_lines(plan)) == ["nothing to do now"]
+    assert list(plan_lines(replace(plan, notes=()))) == ["nothing to do: cluster c is as the file says"]
 
 
 def test_another_cluster_is_refused(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -119,7 +119,7 @@ def _elect(planner: _Planner, wanted: ElectLeaders) -> None:
         else:
             planner.add(action)
     if waiting:
-        planner.plan.notes.append(
+        planner.plan.undone.append(
             f"{planner.place(wanted)}: {waiting} preferred leaders are not in sync: not elected yet"
         )
 

@@ -45,10 +45,11 @@ def _plan(call: Invocation) -> int:
 
 
 def plan_lines(plan: PlanResult) -> Iterator[str]:
-    """Format a plan for people."""
+    """Format a plan for people. Notes of an empty plan have what differs from the file, and is left alone."""
     if not plan.actions:
         if plan.is_complete:  # what could not be read may differ
-            yield f"nothing to do: cluster {plan.cluster_id} is as the file says"
+            is_as_written = f"nothing to do: cluster {plan.cluster_id} is as the file says"
+            yield "nothing to do now" if plan.notes else is_as_written
         return
     yield from render(plan.actions)
     guards = sorted({guard for action in plan.actions for guard in action.guards})
