@@ -1,5 +1,7 @@
 import pytest
 
+from kafka_lagoon.apply.desired.reading import desired_state
+from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.desired.table_document import DesiredRow, table_document
 from kafka_lagoon.errors import ConfigError
 
@@ -13,6 +15,10 @@ ROWS = [
     DesiredRow("acls", "9", "principal", "User:a"),
     DesiredRow("scram_users", "alice", "SCRAM-SHA-256.iterations", "4096"),
 ]
+
+
+def desired_of(*rows: DesiredRow) -> DesiredState:
+    return desired_state(table_document("t", [ROWS[0], *rows]), 0)
 
 
 def test_rows_make_the_same_document_in_any_order() -> None:
@@ -54,3 +60,28 @@ def test_numbers_are_those_that_are_written_in_no_other_way(text: str, value: ob
     """A name of such characters stays as it is."""
     document = table_document("t", [DesiredRow("actions", "1", "group", text)])
     assert document.data == {"actions": [{"group": value}]}
+
+
+def test_limits_of_quotas_may_be_decimals() -> None:
+    """As in files; a name of such characters stays as it is."""
+    rows = [
+        DesiredRow("quotas", "1", "user", "1.50"),
+        DesiredRow("quotas", "1", "request_percentage", "12.50"),
+        DesiredRow("quotas", "1", "controller_mutation_rate", "1e-7"),
+    ]
+    assert table_document("t", rows).data == {
+        "quotas": [{"user": "1.50", "request_percentage": 12.5, "controller_mutation_rate": 1e-7}]
+    }
+    assert desired_of(*rows).quotas == {"user=1.50": {"request_percentage": 12.5, "controller_mutation_rate": 1e-7}}
+
+
+def test_defaults_of_topics() -> None:
+    """The keys of their rows are those of topics."""
+    desired = desired_of(
+        DesiredRow("defaults", "topics", "partitions", "3"),
+        DesiredRow("defaults", "topics", "configs.retention.ms", "5"),
+        DesiredRow("topics", "a", "configs.flush.ms", "6"),
+    )
+    assert desired.topics["a"].partitions == 3
+    assert desired.topics["a"].configs == {"retention.ms": "5", "flush.ms": "6"}
+    assert desired.document.place(("defaults", "topics", "partitions")) == "t: row defaults topics partitions"

@@ -12,11 +12,14 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kafka_lagoon.apply.desired.document import Document, Path
+from kafka_lagoon.apply.desired.resources import limits_of
 from kafka_lagoon.errors import ConfigError
 
 LISTS = frozenset({"acls", "quotas", "actions"})
-_WITH_FIELDS = frozenset({"topics", "scram_users"})  # sections whose entries contain tables
+_WITH_FIELDS = frozenset({"topics", "scram_users", "defaults"})  # sections whose entries contain tables
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,19}")
+_DECIMAL = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?")
+_LIMITS = frozenset({*limits_of(()), *limits_of(("ip",))})
 _ORDINAL = re.compile(r"[0-9]{1,18}")
 
 
@@ -71,7 +74,7 @@ def _put(data: dict[str, Any], places: dict[Path, str], row: DesiredRow, place: 
             raise ValueError(f"{'.'.join(path[:length])} is a value and has values within")  # noqa: TRY004
     if path[-1] in branch:
         raise ValueError("written a second time")
-    branch[path[-1]] = _value(row.value)
+    branch[path[-1]] = _value(row.value, is_limit=path[0] == "quotas" and path[-1] in _LIMITS)
     places[path] = place
 
 
@@ -80,7 +83,8 @@ def _path(row: DesiredRow) -> tuple[str, ...]:
     return tuple(part for part in (row.section or "", row.name or "", *keys) if part)
 
 
-def _value(text: str) -> Any:
+def _value(text: str, *, is_limit: bool) -> Any:
+    """The value of a row. Decimals are numbers only as limits of quotas: elsewhere 1.50 may be a name, and 0.50 a config."""
     if text[:1] in ("[", "{"):
         try:
             return json.loads(text)
@@ -90,7 +94,9 @@ def _value(text: str) -> Any:
             raise ValueError("a value that begins with a bracket must be JSON") from None
     if text in ("true", "false"):
         return text == "true"
-    return int(text) if _NUMBER.fullmatch(text) else text
+    if _NUMBER.fullmatch(text):
+        return int(text)
+    return float(text) if is_limit and _DECIMAL.fullmatch(text) else text
 
 
 def _numbered(section: str, entries: dict[str, Any], places: dict[Path, str]) -> dict[Path, str]:
