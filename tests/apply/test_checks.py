@@ -45,14 +45,14 @@ def test_all_faults_with_their_lines() -> None:
     )
     problems = faults_of(desired(TEXT), cluster)
     assert problems == [
-        "x.toml:4: topics.orders.partitions: 2 are fewer than the 3 that the topic has",
+        "x.toml:4: topics.orders.partitions: 2 are fewer than the 3 that topic orders has",
         "x.toml:5: topics.orders.replication_factor: 4 is more than the 3 brokers of the cluster",
         (
-            "x.toml:9: topics.orders.configs.min.insync.replicas: 5 is more than the replication factor, 4: nobody could write "
-            "with acks=all"
+            "x.toml:9: topics.orders.configs.min.insync.replicas: 5 is more than the replication factor of topic orders, 4: "
+            "nobody could write with acks=all"
         ),
         "x.toml:11: topics.assigned.assignments: partition 0: there is no broker 9 (there are 1, 2, 3)",
-        "x.toml:13: topics.fewer.assignments: 2 are fewer than the 3 that the topic has",
+        "x.toml:13: topics.fewer.assignments: 2 are fewer than the 3 that topic fewer has",
         "x.toml:7: topics.orders.configs.retention.mss: is no config of a topic (did you mean retention.ms?)",
         "x.toml:8: topics.orders.configs.retention.ms: must be a whole number (LONG)",
         "x.toml:14: broker_configs.7: there is no broker 7 (there are 1, 2, 3)",
@@ -101,3 +101,31 @@ listener.name.inside.broker.id = 5
     known = {**cluster.known_configs, "broker": {**cluster.known_configs["broker"], **set_once}}
     (fault,) = faults_of(desired(text), replace(cluster, known_configs=known))
     assert fault.startswith("x.toml:6: broker_configs.1.listener.name.inside.broker.id: is read-only")
+
+
+def test_faults_of_defaults_are_where_they_are_written() -> None:
+    """The topic has no such key; the fault names the topic that the default does not fit."""
+    text = """
+[defaults.topics]
+partitions = 1
+replication_factor = 4
+[defaults.topics.configs]
+min.insync.replicas = 5
+"retention.mss" = 5
+[topics.a]
+[topics.b]
+partitions = 2
+replication_factor = 1
+configs = { "min.insync.replicas" = 1, retention.ms = "x" }
+"""
+    assert faults_of(desired(text), live({"a": topic("a", [[1], [2]])})) == [
+        "x.toml:4: defaults.topics.partitions: 1 are fewer than the 2 that topic a has",
+        "x.toml:5: defaults.topics.replication_factor: 4 is more than the 3 brokers of the cluster",
+        (
+            "x.toml:7: defaults.topics.configs.min.insync.replicas: 5 is more than the replication factor of topic a, 4: nobody "
+            "could write with acks=all"
+        ),
+        "x.toml:8: defaults.topics.configs.retention.mss: is no config of a topic (did you mean retention.ms?)",
+        "x.toml:8: defaults.topics.configs.retention.mss: is no config of a topic (did you mean retention.ms?)",
+        "x.toml:13: topics.b.configs.retention.ms: must be a whole number (LONG)",
+    ]

@@ -14,6 +14,7 @@ from kafka_lagoon.text import did_you_mean
 
 _WHOLE = re.compile(r"\d{1,18}", re.ASCII)
 _MIN_ISR = "min.insync.replicas"
+_DEFAULTS: Path = ("defaults", "topics")
 _REFERENCE = re.compile(r"(?:env|file):.+", re.DOTALL)
 
 
@@ -36,17 +37,25 @@ def faults_of(desired: DesiredState, live: Live) -> list[str]:
 
 def _topic_faults(desired: DesiredState, live: Live) -> Iterator[str]:
     for name, topic in desired.topics.items():
-        known, path = live.topics.get(name), ("topics", name)
+        known = live.topics.get(name)
         before = len(known.partitions) if known else 0
         if topic.partitions is not None and topic.partitions < before:
-            key = "partitions" if (*path, "partitions") in desired.document.places else "assignments"
-            yield desired.fault((*path, key), f"{topic.partitions} are fewer than the {before} that the topic has")
+            reason = f"{topic.partitions} are fewer than the {before} that topic {name} has"
+            yield desired.fault(_number_path(desired, name, topic, "partitions"), reason)
         factor = topic.replication_factor
         if factor is not None and factor > len(live.racks) and (known is None or factor != known.replication_factor):
-            key = "assignments" if topic.assignments else "replication_factor"
-            yield desired.fault((*path, key), f"{factor} is more than the {len(live.racks)} brokers of the cluster")
+            reason = f"{factor} is more than the {len(live.racks)} brokers of the cluster"
+            yield desired.fault(_number_path(desired, name, topic, "replication_factor"), reason)
         yield from _assignment_faults(desired, live, name, topic, known)
         yield from _min_isr_faults(desired, live, name, topic)
+
+
+def _number_path(desired: DesiredState, name: str, topic: DesiredTopic, key: str) -> Path:
+    """The path of a number of a topic: its own, that of its assignments, or that of the defaults."""
+    path = ("topics", name, key)
+    if path in desired.document.places:
+        return path
+    return ("topics", name, "assignments") if topic.assignments else (*_DEFAULTS, key)
 
 
 def _assignment_faults(
@@ -74,7 +83,9 @@ def _min_isr_faults(desired: DesiredState, live: Live, name: str, topic: Desired
     if known and factor == known.replication_factor and live.own_configs("topic", name).get(_MIN_ISR) == written:
         return  # it has the desired value already
     if factor is not None and _WHOLE.fullmatch(written) and int(written) > factor:
-        reason = f"{written} is more than the replication factor, {factor}: nobody could write with acks=all"
+        reason = (
+            f"{written} is more than the replication factor of topic {name}, {factor}: nobody could write with acks=all"
+        )
         yield desired.fault(config_path(desired, ("topics", name, "configs"), _MIN_ISR), reason)
 
 
@@ -91,9 +102,10 @@ def _config_faults(desired: DesiredState, live: Live) -> Iterator[str]:
 
 
 def config_path(desired: DesiredState, path: Path, key: str) -> Path:
-    """The path of a config: in TOML a name without quotes is a path of several keys."""
-    nested = (*path, *key.split("."))
-    return nested if nested in desired.document.places else (*path, key)
+    """The path of a config, or that of the defaults: in TOML a name without quotes is a path of several keys."""
+    tables = [path, (*_DEFAULTS, "configs")] if path[0] == "topics" else [path]
+    paths = [(*table, *keys) for table in tables for keys in (key.split("."), [key])]
+    return next((one for one in paths if one in desired.document.places), (*path, key))
 
 
 def _config_fault(live: Live, resource_type: str, key: str, text: str) -> str | None:
