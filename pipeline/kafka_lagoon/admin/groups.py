@@ -39,6 +39,17 @@ from kafka_lagoon.protocol.messages.streams_group_describe import (
 from kafka_lagoon.wire.schema import Api
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
+TYPES = (CLASSIC, CONSUMER, SHARE, STREAMS)
+STATES = (  # of all types
+    "Empty",
+    "Stable",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Assigning",
+    "Reconciling",
+    "NotReady",
+    "Dead",
+)
 _MIGRATED = {CLASSIC: CONSUMER, CONSUMER: CLASSIC}  # the type of a live group after its members change the protocol
 _DEAD = "Dead"
 _CHUNK = 500  # groups in one request: a description may hold thousands of members

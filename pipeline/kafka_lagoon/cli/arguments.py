@@ -142,13 +142,14 @@ def names(text: str) -> list[str]:
 
 
 def names_among(known: Collection[str]) -> Callable[[str], list[str]]:
-    """Parse names that are separated by commas; each must be in a list."""
+    """Parse names that are separated by commas; each must be in a list, in upper or lower case."""
+    spelled = {name.lower(): name for name in known}
 
     def parse_names(text: str) -> list[str]:
         given = names(text)
-        if unknown := [name for name in given if name not in known]:
+        if unknown := [name for name in given if name.lower() not in spelled]:
             raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: there are {', '.join(known)}")
-        return given
+        return [spelled[name.lower()] for name in given]
 
     return parse_names
 

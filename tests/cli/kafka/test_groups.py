@@ -2,6 +2,7 @@
 
 import pytest
 
+from kafka_lagoon.cli.main import main
 from kafka_lagoon.cli.thresholds import NOTHING_SELECTED
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from tests.cli.kafka.conftest import Ask
@@ -52,6 +53,26 @@ def test_groups_of_every_broker_are_listed(ask: Ask) -> None:
 def test_groups_are_chosen_by_filters(ask: Ask, filters: tuple[str, ...], left: set[str]) -> None:
     """A group must match all filters."""
     assert {one["group_id"] for one in ask("groups", "--json", *filters).rows("group")} == left
+
+
+def test_groups_without_a_listed_type_or_state_are_not_hidden(state: FakeCluster, ask: Ask) -> None:
+    """Brokers that list no types have classic groups only; if they list no states, a line says what is left out."""
+    state.highest = {LIST_GROUPS.key: 4}
+    shown = ask("groups", "--json", "--type", "classic", "--state", "Stable")
+    assert {one["group_id"] for one in shown.rows("group")} == {"reader", "new"}
+    assert shown.code == 0
+    state.highest = {LIST_GROUPS.key: 3}
+    shown = ask("groups", "--json", "--pattern", "r.*", "--state", "Stable")
+    assert (shown.code, shown.rows("group")) == (3, [])
+    assert shown.err == "lagoon: --state leaves out 1 group whose state brokers before Kafka 2.6 do not list\n"
+    assert len(ask("groups", "--json", "--type", "classic").rows("group")) == 4
+
+
+@pytest.mark.parametrize("filters", [("--type", "clasic"), ("--state", "Stable,Empti")])
+def test_a_misspelt_filter_is_refused(filters: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """It would choose no groups, as if there were none; the line has the names that there are."""
+    assert main(["kafka", "groups", "-b", "127.0.0.1:1", *filters]) == 2
+    assert f"{filters[1].rpartition(',')[2]}: there are " in capsys.readouterr().err
 
 
 def test_groups_that_may_be_hidden_are_said(state: FakeCluster, ask: Ask) -> None:

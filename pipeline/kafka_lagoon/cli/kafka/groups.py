@@ -3,8 +3,8 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 
-from kafka_lagoon.admin.groups import GroupListing, list_groups
-from kafka_lagoon.cli.arguments import names, pattern
+from kafka_lagoon.admin.groups import CLASSIC, STATES, TYPES, GroupListing, list_groups
+from kafka_lagoon.cli.arguments import names_among, pattern
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import list_notes
@@ -12,6 +12,7 @@ from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import ALL_GROUPS, Requirement
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.tables.row_classes import Int32, before, column, row
+from kafka_lagoon.text import counted
 
 
 @row
@@ -33,22 +34,32 @@ class ListedGroupRow:
 
 def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("--pattern", type=pattern, metavar="REGEX", help="only groups whose whole id matches")
-    parser.add_argument("--type", type=names, metavar="A,B", help="only classic, consumer, share or streams groups")
-    parser.add_argument("--state", type=names, metavar="A,B", help="only groups in these states, e.g. Empty")
+    parser.add_argument(
+        "--type", type=names_among(TYPES), metavar="A,B", help=f"only groups of these types: {', '.join(TYPES)}"
+    )
+    parser.add_argument(
+        "--state", type=names_among(STATES), metavar="A,B", help=f"only groups in these states: {', '.join(STATES)}"
+    )
 
 
 def _answer(context: ClusterContext) -> CommandOutput:
     listings = list_groups(context.cluster, context.deadline)
-    selected = (row for row in listed_rows(listings.groups) if _is_selected(row, context.options))
+    selected = [row for row in listed_rows(listings.groups) if _is_selected(row, context.options)]
+    state_unknown = sum(row.state is None for row in selected) if context.options.state else 0
     return CommandOutput(
         rows=[
             RowSet(
                 kind="group",
-                rows=selected,
+                rows=[row for row in selected if _is_among(row.state, context.options.state)],
                 columns=("group_id", "group_type", "protocol_type", "state", "coordinator_id"),
             )
         ],
         failures=listings.failures,
+        complaints=[
+            f"--state leaves out {counted(state_unknown, 'group')} whose state brokers before Kafka 2.6 do not list"
+        ]
+        if state_unknown
+        else (),
         notes=list_notes(context, LIST_GROUPS.name, "groups"),
     )
 
@@ -66,11 +77,8 @@ def listed_rows(groups: Mapping[str, GroupListing]) -> Iterator[ListedGroupRow]:
 
 
 def _is_selected(row: ListedGroupRow, options: Namespace) -> bool:
-    return (
-        (options.pattern is None or options.pattern.fullmatch(row.group_id) is not None)
-        and _is_among(row.group_type, options.type)
-        and _is_among(row.state, options.state)
-    )
+    has_name = options.pattern is None or options.pattern.fullmatch(row.group_id) is not None
+    return has_name and _is_among(row.group_type or CLASSIC, options.type)  # brokers that list no types have no others
 
 
 def _is_among(value: str | None, wanted: list[str] | None) -> bool:
