@@ -83,6 +83,28 @@ def test_files_that_cannot_be_read(
     assert shown.startswith(line)
 
 
+def test_a_file_with_log_directories(server: str, tmp_path: Path, capsys: Output) -> None:
+    """Replicas would be in any directory, so a named directory is a fault; "any" is what Kafka's tool proposes."""
+    file = tmp_path / "moves.json"
+    entry = '{"topic": "orders", "partition": %s, "replicas": [1, 2], "log_dirs": %s}'
+    moves = ", ".join(entry % values for values in ((0, '["any", "any"]'), (1, '["any", "/d2"]'), (2, "null")))
+    file.write_text(f'{{"partitions": [{moves}]}}')
+    assert faults_of_file(server, file, capsys) == [
+        "orders-1 has log_dirs: leave them out here, and use lagoon admin move-replica"
+    ]
+    file.write_text(f'{{"partitions": [{entry % (0, 5)}]}}')
+    (line,) = faults_of_file(server, file, capsys)
+    assert line.startswith("not moves as kafka-reassign-partitions has them: ")
+
+
+def test_a_partition_that_is_named_in_both_places(server: str, tmp_path: Path, capsys: Output) -> None:
+    """Neither of the two has precedence."""
+    file = tmp_path / "moves.json"
+    file.write_text(f'{{"partitions": [{MOVE % (0, "[1]")}]}}')
+    assert main(["admin", "reassign", "orders:0=2", "orders:1=2", "--file", str(file), "-b", server, "--yes"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == "lagoon: orders-0: named as an argument and in --file"
+
+
 def test_a_file_that_names_something_twice(server: str, tmp_path: Path, capsys: Output) -> None:
     """Partitions and brokers that are named twice are listed; a byte order mark is no fault."""
     file = tmp_path / "moves.json"

@@ -65,7 +65,10 @@ def _check_reassignment(options: Namespace) -> list[str]:
 
 
 def _plan_reassignment(context: ClusterContext) -> PlannedActions:
-    moves = {**_moves_in(context.options.file), **dict(context.options.moves)}
+    in_file, named = _moves_in(context.options.file), dict(context.options.moves)
+    if twice := [f"{partition}: named as an argument and in --file" for partition in named if partition in in_file]:
+        raise ConfigError(twice)
+    moves = {**in_file, **named}
     placed = placements(context.cluster, list(moves), context.deadline)
     wanted = (
         reassign(partition, known, moves[partition])
@@ -77,11 +80,13 @@ def _plan_reassignment(context: ClusterContext) -> PlannedActions:
 
 
 def _moves_in(file: Path | None) -> Mapping[TopicPartition, Sequence[int]]:
-    """Read the reassignments of a file. Its log directories are ignored; `move-replica` sets those."""
+    """Read the reassignments of a file. A log directory in it is a fault: `move-replica` sets those."""
     if file is None:
         return {}
     try:
-        moves = list(map(_move, json.loads(file.read_text("utf-8-sig"))["partitions"]))
+        entries = json.loads(file.read_text("utf-8-sig"))["partitions"]
+        moves = list(map(_move, entries))
+        directed = [move[0] for move, entry in zip(moves, entries, strict=True) if _has_log_dirs(entry)]
     except OSError as error:
         raise ConfigError([f"--file: {file}: {error.strerror}"]) from None
     except UnicodeDecodeError:
@@ -99,6 +104,10 @@ def _moves_in(file: Path | None) -> Mapping[TopicPartition, Sequence[int]]:
         for partition, brokers in moves
         if len(set(brokers)) < len(brokers)
     ]
+    problems += [
+        f"--file: {file}: {partition} has log_dirs: leave them out here, and use lagoon admin move-replica"
+        for partition in directed
+    ]
     if problems:
         raise ConfigError(problems)
     return dict(moves)
@@ -112,6 +121,11 @@ def _move(entry: Any) -> tuple[TopicPartition, list[int]]:
     ):
         raise ValueError(entry)
     return TopicPartition(topic, partition), brokers
+
+
+def _has_log_dirs(entry: Any) -> bool:
+    """Return True if an entry says in which log directory a replica is to be; TypeError for other JSON."""
+    return any(log_dir != "any" for log_dir in entry.get("log_dirs") or ())
 
 
 def _is_id(value: Any) -> bool:
