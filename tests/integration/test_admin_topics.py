@@ -151,6 +151,21 @@ def test_configs_of_others(administered: Administered, hand: Hand) -> None:
     assert (unknown.code, "Logger no.such.logger does not exist!" in unknown.beside) == (1, True)
 
 
+def test_lists_of_brokers_that_are_not_set(administered: Administered, hand: Hand) -> None:
+    """Brokers list them neither for all brokers nor with the prefix of a listener; the value in effect is kept."""
+    policy, mechanisms = "log.cleanup.policy", "listener.name.unused.sasl.enabled.mechanisms"
+    hand.has_nothing_to_do("alter-configs", "broker", "<default>", "--subtract", f"{policy}=compact")
+    allowed = "--allow-shrinking-retention"
+    for name, entity, edit in ((policy, "<default>", "compact"), (mechanisms, "1", "PLAIN")):
+        ran = hand.run("alter-configs", "broker", entity, "--append", f"{name}={edit}", allowed, "--json")
+        assert ran.code == 0, ran.beside
+        (after,) = [one["after"] for one in ran.results()]
+        first, *rest = after[name].split(",")
+        assert (first in ("delete", "GSSAPI", "SCRAM-SHA-256"), rest[-1:]) == (True, [edit])
+        hand.done("alter-configs", "broker", entity, "--unset", name, allowed)
+    wait_until(lambda: configs(administered, "brokers", "--entity-name", "1") == {})
+
+
 def test_secrets_of_brokers(administered: Administered, hand: Hand, tmp_path: Path) -> None:
     """A sensitive config is set from a file and never shown; its value cannot be compared, so it is set again."""
     secret = "Wq7-not-to-be-seen"  # noqa: S105
