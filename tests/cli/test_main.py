@@ -22,7 +22,7 @@ from kafka_lagoon.cli.registry import ALIASES, COMMANDS
         (["kafka", "lag", "--frob"], "unrecognized arguments: --frob; see lagoon kafka lag --help"),
         (
             ["kafka", "metadata", "--timeout", "0"],
-            "--timeout: '0' is not a number of seconds above 0; see lagoon kafka",
+            "--timeout: '0' is not a number of seconds above 0, at most 2147483; see lagoon kafka",
         ),
         (["snapshot", "--frob"], "unrecognized arguments: --frob; see lagoon snapshot --help"),
         (
