@@ -11,6 +11,7 @@ from kafka_lagoon.cli import habits
 from kafka_lagoon.cli.arguments import Parser
 from kafka_lagoon.cli.main import SPARK_SETTINGS, declaration, main
 from kafka_lagoon.cli.registry import ALIASES, COMMANDS
+from kafka_lagoon.cli.terminal import UsageError
 
 
 @pytest.mark.parametrize(
@@ -93,6 +94,12 @@ def test_an_empty_list_is_one_line(words: str, line: str, capsys: pytest.Capture
             "admin create-topic --topic X --partitions 3",
             "unrecognized arguments: --topic (--topic of Kafka's tools: topics stand without an option); see",
         ),
+        ("ingest --topic a", "unrecognized arguments: --topic a (--topic of Kafka's tools: --topics A,B); see"),
+        (
+            "admin create-acl --topic a",
+            "unrecognized arguments: --topic a (--topic of Kafka's tools: --resource-type TOPIC --resource-name NAME);",
+        ),
+        ("kafka fetch t --group g", "unrecognized arguments: --group g; see"),
         (
             "kafka fetch t --from-beginning",
             "unrecognized arguments: --from-beginning (--from-beginning of Kafka's tools: --from e",
@@ -117,11 +124,48 @@ def test_habits_of_kafkas_tools(command: str, line: str, capsys: pytest.CaptureF
 
 def test_what_is_suggested_exists() -> None:
     """Every suggested command exists, and no verb has the name of a tool of Kafka."""
-    for text in [*habits._TOOLS.values(), *habits._OPTIONS.values()]:
+    hints = [hint for by_argument in habits._OPTIONS.values() for hint in by_argument.values()]
+    for text in [*habits._TOOLS.values(), *hints]:
         for command, names in re.findall(r"lagoon (kafka|admin) ([a-z]+(?:-[a-z]+)*(?:, [a-z]+(?:-[a-z]+)*)*)", text):
             suggested = {f"{command} {name}" for name in names.split(", ") if name != "with"}
             assert not suggested - {*COMMANDS, *ALIASES}, text
     assert not {"create-topic", "lag"} & habits._TOOLS.keys()
+
+
+_FORMS_IN_HINTS = {
+    "topics stand without an option": "a",
+    "groups stand without an option": "a",
+    "partitions follow the topic: TOPIC:0,1": "a:0,1",
+    "it lists without an option": "",
+    "it describes without an option": "",
+    "all groups are shown if none is named": "",
+    "the state is shown without an option": "",
+    "the kind stands first: topic NAME": "topic a",
+    "the kind stands first: group NAME": "group a",
+    "the kind stands first: topic NAME, broker ID, group ID": "topic a",
+    "--from earliest, which is the default without --follow": "--from earliest",
+    "--kafka-properties FILE, or --set kafka.NAME=VALUE": "--kafka-properties a --set kafka.b=c",
+}
+_HINT = re.compile(r" \(\S+ of (?:Kafka's tools|kcat): (.+)\); see ")
+_VALUE = re.compile(r"\b(?:OFFSET|N)\b")
+
+
+@pytest.mark.parametrize("name", sorted(name for name, listed in COMMANDS.items() if listed.place))
+def test_what_a_hint_advises_parses(name: str) -> None:
+    """A command accepts what its hints advise for options of other tools."""
+    command = declaration(name)
+    for option in [*habits._OPTIONS, *habits._OPTIONS_OF_KCAT]:
+        parser = Parser(name, command)
+        if option in parser._option_string_actions:
+            continue
+        with pytest.raises(UsageError) as refused:
+            parser.parse_intermixed_args([option])
+        hint = _HINT.search(str(refused.value))
+        if not hint or hint[1].startswith("lagoon "):
+            continue
+        for action in parser._actions:
+            action.required = False  # the hint is about a part of the command line
+        parser.parse_intermixed_args(_VALUE.sub("3", _FORMS_IN_HINTS.get(hint[1], hint[1])).split())
 
 
 @pytest.mark.parametrize("argv", [[], ["kafka"]])

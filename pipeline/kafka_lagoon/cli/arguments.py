@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise a UsageError for the first fault. Called by argparse."""
-        habit = instead_of_option(self._given, self._option_string_actions)
+        habit = instead_of_option(self._given, self._actions)
         raise UsageError([f"{message.removeprefix('argument ')}{habit}; see {self.prog} --help"])
 
 

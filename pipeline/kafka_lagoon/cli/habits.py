@@ -1,6 +1,7 @@
 """Hints for users of Kafka's own tools: the command or option of `lagoon` that does the same."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from argparse import ZERO_OR_MORE, Action
+from collections.abc import Iterable, Mapping, Sequence
 
 from kafka_lagoon.cli.registry import COMMANDS
 from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, not_a_command, warn
@@ -31,44 +32,65 @@ _TOOLS: Mapping[str, str] = {
     "mirror-maker": "lagoon ingest and lagoon restore; lagoon compare for mirrored topics",
     "dump-log": "lagoon kafka fetch TOPIC --isolation-level read_uncommitted",
 }
-# Hints for options of Kafka's tools that a verb does not have.
-_OPTIONS: Mapping[str, str] = {
-    "--topic": "topics stand without an option",
-    "--topics": "topics stand without an option",
-    "--group": "groups stand without an option",
-    "--groups": "groups stand without an option",
-    "--partition": "partitions follow the topic: TOPIC:0,1",
-    "--list": "it lists without an option",
-    "--describe": "it describes without an option",
-    "--all-groups": "all groups are shown if none is named",
-    "--create": "lagoon admin create-topic TOPIC",
-    "--delete": "lagoon admin delete-topic TOPIC",
-    "--alter": "lagoon admin alter-configs or create-partitions",
-    "--add": "lagoon admin create-acl",
-    "--remove": "lagoon admin delete-acl",
-    "--reset-offsets": "lagoon admin reset-offsets GROUP",
-    "--add-config": "--config CONFIG=VALUE",
-    "--delete-config": "--unset CONFIG",
-    "--entity-type": "the kind stands first: topic NAME, broker ID, group ID",
-    "--entity-name": "the kind stands first: topic NAME, broker ID, group ID",
-    "--from-beginning": "--from earliest, which is the default without --follow",
-    "--max-messages": "-n N",
-    "--offset": "--from OFFSET",
-    "--execute": "--yes",
-    "--to-earliest": "--to earliest",
-    "--to-latest": "--to latest",
-    "--to-offset": "--to OFFSET",
-    "--to-datetime": "--to TIME",
-    "--under-replicated-partitions": "lagoon kafka health",
-    "--unavailable-partitions": "lagoon kafka health",
-    "--broker-list": "-b HOST:PORT",
-    "--command-config": "--kafka-properties FILE",
-    "--consumer.config": "--kafka-properties FILE",
-    "--producer.config": "--kafka-properties FILE",
-    "--state": "the state is shown without an option",
-    "--members": "lagoon kafka describe-group GROUP",
+# Hints for options of Kafka's tools, by what a command must have for the hint to be true: an option, a choice, or the name of
+# an argument, in brackets if it may be left out. The first hint that is true is shown.
+_ANY_COMMAND = ""
+_TOPICS: Mapping[str, str] = {
+    "TOPIC": "topics stand without an option",
+    "--topic": "--topic A,B",
+    "--topics": "--topics A,B",
+    "topic": "the kind stands first: topic NAME",
+    "--resource-name": "--resource-type TOPIC --resource-name NAME",
 }
-_OPTIONS_OF_KCAT: Mapping[str, str] = {"-X": "--kafka-properties FILE, or --set kafka.NAME=VALUE"}
+_GROUPS: Mapping[str, str] = {
+    "GROUP": "groups stand without an option",
+    "--group": "--group A,B",
+    "--groups": "--groups A,B",
+    "group": "the kind stands first: group NAME",
+    "--resource-name": "--resource-type GROUP --resource-name NAME",
+}
+_KINDS: Mapping[str, str] = {"topic": "the kind stands first: topic NAME, broker ID, group ID"}
+_PROPERTIES: Mapping[str, str] = {"--kafka-properties": "--kafka-properties FILE"}
+_HEALTH: Mapping[str, str] = {_ANY_COMMAND: "lagoon kafka health"}
+_OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "--topic": _TOPICS,
+    "--topics": _TOPICS,
+    "--group": _GROUPS,
+    "--groups": _GROUPS,
+    "--partition": {"TOPIC:PARTITIONS": "partitions follow the topic: TOPIC:0,1"},
+    "--list": {"--wide": "it lists without an option"},
+    "--describe": {"--wide": "it describes without an option"},
+    "--all-groups": {"[GROUP]": "all groups are shown if none is named"},
+    "--create": {_ANY_COMMAND: "lagoon admin create-topic TOPIC"},
+    "--delete": {_ANY_COMMAND: "lagoon admin delete-topic TOPIC"},
+    "--alter": {_ANY_COMMAND: "lagoon admin alter-configs or create-partitions"},
+    "--add": {_ANY_COMMAND: "lagoon admin create-acl"},
+    "--remove": {_ANY_COMMAND: "lagoon admin delete-acl"},
+    "--reset-offsets": {_ANY_COMMAND: "lagoon admin reset-offsets GROUP"},
+    "--add-config": {"--config": "--config CONFIG=VALUE"},
+    "--delete-config": {"--unset": "--unset CONFIG"},
+    "--entity-type": _KINDS,
+    "--entity-name": _KINDS,
+    "--from-beginning": {"--follow": "--from earliest, which is the default without --follow"},
+    "--max-messages": {"--number": "-n N"},
+    "--offset": {"--follow": "--from OFFSET"},
+    "--execute": {"--yes": "--yes"},
+    "--to-earliest": {"--shift-by": "--to earliest"},
+    "--to-latest": {"--shift-by": "--to latest"},
+    "--to-offset": {"--shift-by": "--to OFFSET"},
+    "--to-datetime": {"--shift-by": "--to TIME"},
+    "--under-replicated-partitions": _HEALTH,
+    "--unavailable-partitions": _HEALTH,
+    "--broker-list": {"-b": "-b HOST:PORT"},
+    "--command-config": _PROPERTIES,
+    "--consumer.config": _PROPERTIES,
+    "--producer.config": _PROPERTIES,
+    "--state": {"[GROUP]": "the state is shown without an option"},
+    "--members": {_ANY_COMMAND: "lagoon kafka describe-group GROUP"},
+}
+_OPTIONS_OF_KCAT: Mapping[str, Mapping[str, str]] = {
+    "-X": {"--kafka-properties": "--kafka-properties FILE, or --set kafka.NAME=VALUE"}
+}
 
 
 def not_here(program: str, name: str, known: Iterable[str], usage: str) -> int:
@@ -86,11 +108,22 @@ def _instead_of(name: str) -> str | None:
     return next((f"lagoon {family} {name}" for family in ("kafka", "admin") if f"{family} {name}" in COMMANDS), None)
 
 
-def instead_of_option(given: Sequence[str], known: Collection[str]) -> str:
-    """Return the hint for the first option of other tools that the command does not know; empty without such an option."""
+def instead_of_option(given: Sequence[str], arguments: Iterable[Action]) -> str:
+    """Return the hint for the first option of other tools that a command with these arguments does not know; else empty."""
+    known = {_ANY_COMMAND, *(name for argument in arguments for name in _names_of(argument))}
     for word in given:
         option = word.partition("=")[0]
         for tool, options in (("Kafka's tools", _OPTIONS), ("kcat", _OPTIONS_OF_KCAT)):
-            if option in options and option not in known:
-                return f" ({option} of {tool}: {options[option]})"
+            hint = next((hint for name, hint in options.get(option, {}).items() if name in known), None)
+            if hint and option not in known:
+                return f" ({option} of {tool}: {hint})"
     return ""
+
+
+def _names_of(argument: Action) -> Iterable[str]:
+    """Return the names in _OPTIONS by which hints need this argument."""
+    if argument.option_strings or argument.choices:
+        return [*argument.option_strings, *(argument.choices or ())]
+    topic_or_group, has_partitions, _ = str(argument.metavar).partition("[:")
+    optional = [f"[{topic_or_group}]"] if argument.nargs == ZERO_OR_MORE else []
+    return [topic_or_group, *optional, *(["TOPIC:PARTITIONS"] if has_partitions else [])]
