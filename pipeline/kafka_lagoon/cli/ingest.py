@@ -4,7 +4,7 @@ Clusters do not depend on each other: if one fails, the others are archived.
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.cli.arguments import add_create, add_flags, names, parsed_time
 from kafka_lagoon.cli.command import Command
@@ -14,7 +14,7 @@ from kafka_lagoon.cli.outcome import INGEST, PARTIAL, RunOutcome, one_by_one
 from kafka_lagoon.cli.permissions import READ_TOPIC
 from kafka_lagoon.cli.progress import MeasuredProgress
 from kafka_lagoon.cli.run_metrics import metrics_written
-from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, worst_of_clusters
+from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn, worst_of_clusters
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import (
@@ -26,6 +26,7 @@ from kafka_lagoon.fetch.offset_specs import (
     order_problems,
     parse_offset_specs,
 )
+from kafka_lagoon.fetch.plan import Plan
 from kafka_lagoon.fetch.read_spec import ReadSpec
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.pending_files import missing_in_words
@@ -43,10 +44,14 @@ _SHOWN_TOPICS = 3
 
 @frozen
 class IngestArguments:
-    """Settings and options of a run; `after_restore` is repeat, keep, or None to refuse."""
+    """Settings and options of a run; `after_restore` is repeat, keep, or None to refuse.
+
+    `has_start` is true if the start of the spec is from the command line.
+    """
 
     settings: Settings
     spec: ReadSpec
+    has_start: bool
     after_restore: str | None
 
 
@@ -87,7 +92,8 @@ def ingest_arguments(options: Namespace, environ: Mapping[str, str], clock: Cloc
     settings = loaded(options, environ, assigned)
     spec = _read_spec(settings.ingest, options.until, clock)
     check_creation(settings)
-    return IngestArguments(settings=settings, spec=spec, after_restore=options.after_restore)
+    has_start = options.start is not None
+    return IngestArguments(settings=settings, spec=spec, has_start=has_start, after_restore=options.after_restore)
 
 
 def _read_spec(limits: IngestSettings, until: str | None, clock: Clock) -> ReadSpec:
@@ -147,6 +153,8 @@ def _ingest_one(context: RunContext, arguments: IngestArguments, outcome: RunOut
             nonlocal exit_code
             progress.stop()
             _print(result, context.settings.place())
+            if arguments.has_start and (ignored := _ignored_start(result.archived.plan, arguments.spec.start)):
+                warn(f"{name}: --from: {ignored}")
             _describe(outcome, result)
             exit_code = _exit_code(limits, result)
 
@@ -164,12 +172,24 @@ def _print(result: IngestResult, place: str) -> None:
         reason = f" ({failure.message})" if failure.message else ""
         say(f"{result.cluster}: {failure.scope}: {failure.name}{reason}")
     if denied := denied_topics(result):
-        more = f" and {len(denied) - _SHOWN_TOPICS:,} more" if len(denied) > _SHOWN_TOPICS else ""
-        shown = ", ".join(denied[:_SHOWN_TOPICS]) + more
         say(
-            f"{result.cluster}: {READ_TOPIC} is missing on {shown}: `lagoon permissions --for ingest --principal User:NAME` "
-            "prints the ACL"
+            f"{result.cluster}: {READ_TOPIC} is missing on {_some(denied)}: `lagoon permissions --for ingest "
+            "--principal User:NAME` prints the ACL"
         )
+
+
+def _some(topics: Sequence[str]) -> str:
+    more = f" and {len(topics) - _SHOWN_TOPICS:,} more" if len(topics) > _SHOWN_TOPICS else ""
+    return ", ".join(topics[:_SHOWN_TOPICS]) + more
+
+
+def _ignored_start(plan: Plan, start: OffsetSpecs) -> str | None:
+    """Say that no topic begins at the start, if all topics that it is for were archived before."""
+    topics = sorted({topic for topic, _ in start.by_partition} or plan.topic_ids)
+    if not topics or not plan.archived.keys() >= set(topics):
+        return None
+    are = "is archived already, and continues" if len(topics) == 1 else "are archived already, and continue"
+    return f"{_some(topics)} {are} where the last run ended"
 
 
 def denied_topics(result: IngestResult) -> list[str]:
