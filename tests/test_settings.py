@@ -67,6 +67,21 @@ def test_clusters_keep_their_names(tmp_path: Path) -> None:
     }
 
 
+def test_servers_of_no_cluster(tmp_path: Path) -> None:
+    """Beside several clusters, the fault names what gave the servers, and how that names a cluster."""
+    text = 'warehouse = "/lake"\n[clusters.default]\nbootstrap_servers = "a:1"\n[clusters.spare]\nbootstrap_servers = "b:2"\n'
+    path = conf(tmp_path, text)
+    with pytest.raises(ConfigError) as raised:
+        load(path, {"LAGOON_KAFKA__BOOTSTRAP_SERVERS": "c:3"}, assigned=["kafka.bootstrap_servers=c:3"])
+    assert list(raised.value.problems) == [
+        "LAGOON_KAFKA__... beside [clusters.NAME]: LAGOON_CLUSTERS__NAME__... (default, spare) says whose setting it is",
+        "-b beside [clusters.NAME]: --cluster NAME (default, spare) says whose servers it replaces",
+    ]
+    with pytest.raises(ConfigError) as raised:
+        load(path, {}, ["kafka.bootstrap_servers=c:3"])
+    assert list(raised.value.problems) == [BOTH_FORMS]
+
+
 def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
     """One run of a command shows every mistake, with the name of the setting and a suggestion."""
     lines = faults(

@@ -41,8 +41,12 @@ _JAVA_ONLY = (
 LONGEST_MS = (1 << 31) - 1  # Kafka's int, and the longest wait of poll(2)
 DEFAULT_CLUSTER = "default"  # name of the cluster of [kafka]
 BOTH_FORMS = (
-    "[kafka] (also by -b, --kafka-properties or LAGOON_KAFKA__...) and [clusters.NAME] exclude each other: write "
-    "[clusters.default] instead of [kafka], which keeps its history"
+    "[kafka] (also by --kafka-properties or --set) and [clusters.NAME] exclude each other: write [clusters.default] instead "
+    "of [kafka], which keeps its history"
+)
+SERVERS_BESIDE_CLUSTERS = "-b beside [clusters.NAME]: --cluster NAME ({known}) says whose servers it replaces"
+VARIABLE_BESIDE_CLUSTERS = (
+    "LAGOON_KAFKA__... beside [clusters.NAME]: LAGOON_CLUSTERS__NAME__... ({known}) says whose setting it is"
 )
 
 

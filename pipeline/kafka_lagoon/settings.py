@@ -27,6 +27,8 @@ from kafka_lagoon.job_settings import (
 from kafka_lagoon.kafka_settings import (
     DEFAULT_CLUSTER,
     ENV_PREFIX,
+    SERVERS_BESIDE_CLUSTERS,
+    VARIABLE_BESIDE_CLUSTERS,
     KafkaSettings,
     from_properties,
     is_setting,
@@ -181,20 +183,24 @@ def load(
 
     `assigned` holds settings that options such as `--bootstrap-servers` stand for. ConfigError lists every fault. Faults are
     also: an environment variable that names no setting, a cluster that only `assigned` names beside clusters of other sources,
-    a missing cluster if `cluster_needed`, and a missing place of the tables if `tables_needed`.
+    a variable or an option for [kafka] beside clusters, a missing cluster if `cluster_needed`, and a missing place of the
+    tables if `tables_needed`.
     """
     problems: list[str] = []
     of_file = _beside(conf, _toml(conf, f"{conf_named_by} {conf}", problems)) if conf else {}
     sources = [
         of_file,
         _properties(kafka_properties, problems) if kafka_properties else {},
-        _nested(_environment(environ, of_file, problems), problems),
+        of_variables := _nested(_environment(environ, of_file, problems), problems),
         _nested(_assignments(overrides, problems), problems),
     ]
     of_options = _nested(_assignments(assigned, problems), problems)
-    others = _merged(map(_with_logins, sources))
-    if isinstance(known := others.get("clusters"), dict):
+    if isinstance(known := _merged(sources).get("clusters"), dict):
+        for source, fault in ((of_variables, VARIABLE_BESIDE_CLUSTERS), (of_options, SERVERS_BESIDE_CLUSTERS)):
+            if known and source.pop("kafka", None):
+                problems.append(fault.format(known=", ".join(known)))
         problems += [no_such_cluster(name, known) for name in of_options.get("clusters", {}) if name not in known]
+    others = _merged(map(_with_logins, sources))
 
     try:
         settings = Settings.model_validate(_with_owners(_merged([others, of_options]), problems))

@@ -11,7 +11,6 @@ from kafka_lagoon.cli.conf_file import ConfFile, conf_file
 from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.kafka_settings import BOTH_FORMS
 
 CLUSTER = '[kafka]\nbootstrap_servers = "localhost:1"\n'
 
@@ -66,7 +65,7 @@ def test_faults_name_the_file_that_nobody_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as raised:
         chosen_cluster(given(bootstrap_servers="b:1"), {})
     assert list(raised.value.problems) == [
-        BOTH_FORMS,
+        "-b beside [clusters.NAME]: --cluster NAME (a) says whose servers it replaces",
         f"settings are those of {tmp_path}/lagoon.toml (by the current folder); LAGOON_CONF= reads no file",
     ]
 
