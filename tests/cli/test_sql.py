@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -49,6 +50,14 @@ def sql(lake: Path, capsys: pytest.CaptureFixture[str]):
         return (code, *capsys.readouterr())
 
     return run
+
+
+def test_the_examples_of_the_help(sql, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user can type each of them."""
+    monkeypatch.chdir(tmp_path)
+    for example in declaration("sql").examples:
+        code, _, err = sql(*shlex.split(example)[2:])
+        assert (code, err) == (0, ""), example
 
 
 def test_without_a_statement_names_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -164,7 +164,7 @@ COMMAND = Command(
     epilog=_EPILOG,
     examples=(
         "lagoon sql 'SELECT topic, sum(lag) AS lag FROM lag_now GROUP BY topic ORDER BY lag DESC'",
-        "lagoon sql describe lag",
+        "lagoon sql describe lag_now",
         "lagoon sql 'SELECT * FROM lag_now' --format parquet --out lag.parquet",
     ),
     declare=_declare,
