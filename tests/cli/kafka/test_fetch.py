@@ -154,12 +154,15 @@ def test_from_a_time(ask: Ask, news: list[FakePartition]) -> None:
     assert before == ask("fetch", "news", "--fields", "value").out.split() != []
 
 
-@pytest.mark.usefixtures("news")
-def test_an_offset_outside_of_the_log(ask: Ask) -> None:
-    """An offset outside the log has a note."""
+def test_an_offset_outside_of_the_log(ask: Ask, news: list[FakePartition]) -> None:
+    """A note says where reading begins: at the start of the log after an earlier offset, nowhere after a later one."""
     done = ask("fetch", "news:0", "--from", "9")
     assert (done.code, done.out) == (0, "")
-    assert done.err == "lagoon: news-0: offset 9 is outside of 0 to 3\n"
+    assert done.err == "lagoon: news-0: offset 9 is outside of 0 to 3: nothing to read\n"
+    news[0].log_start_offset = 1
+    done = ask("fetch", "news:0", "--from", "0", "--fields", "value")
+    assert (done.code, done.out.split()) == (0, ["3", "6"])
+    assert done.err == "lagoon: news-0: offset 0 is outside of 1 to 3: read from 1\n"
 
 
 def test_transactions(state: FakeCluster, ask: Ask) -> None:

@@ -65,14 +65,18 @@ def fetch_ranges(
     missing: Missing,
     deadline: Deadline,
 ) -> dict[TopicPartition, FetchRange]:
-    """Return the offsets to read of each partition. An offset outside its log gives a note and is replaced by the log start."""
+    """Return the offsets to read of each partition. An offset outside its log gives a note.
+
+    One before the log is replaced by the log's start; from one after its end there is nothing to read.
+    """
     logs, failures = ask_log_bounds(cluster, partitions, isolation_level, deadline)
     resolved = resolve(cluster, start, logs, deadline)
     missing.failures += [*failures.values(), *resolved.failures.values()]
     missing.notes += [
-        f"{partition.topic}-{partition.partition}: offset {offset} is outside of "
-        f"{logs[partition].log_start_offset} to {logs[partition].end}"
+        f"{partition.topic}-{partition.partition}: offset {offset} is outside of {log.log_start_offset} to {log.end}: "
+        f"{'nothing to read' if offset > log.end else f'read from {log.log_start_offset}'}"
         for partition, offset in resolved.outside.items()
+        for log in [logs[partition]]
     ]
     return {
         partition: FetchRange(
