@@ -82,6 +82,36 @@ def test_servers_of_no_cluster(tmp_path: Path) -> None:
     assert list(raised.value.problems) == [BOTH_FORMS]
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            MINIMAL + 'warehouse = "/w"\n',
+            "kafka.warehouse: no such setting (warehouse stands above the first [section])",
+        ),
+        (MINIMAL + 'schema = "s"\n', "kafka.schema: no such setting (schema stands above the first [section])"),
+        (MINIMAL + "[retention]\npattern = 'a'\n", "retention.pattern: no such setting (did you mean ingest.pattern?)"),
+        ("pattern = 'a'\n" + MINIMAL, "pattern: no such setting (did you mean ingest.pattern?)"),
+        (
+            MINIMAL + "[sql]\ndeadline_ms = 1\n",
+            "sql.deadline_ms: no such setting (did you mean snapshot.deadline_ms or ingest.deadline_ms?)",
+        ),
+        (
+            'warehouse = "/w"\n[clusters.a]\nbootstrap_servers = "a:1"\nwarehouse = "/w"\n',
+            "clusters.a.warehouse: no such setting (warehouse stands above the first [section])",
+        ),
+        (
+            MINIMAL + "[ingest]\nbootstrap_servers = 'a:1'\n",
+            "ingest.bootstrap_servers: no such setting (did you mean kafka.bootstrap_servers?)",
+        ),
+        (MINIMAL + "[sql]\nfrobnicate = 1\n", "sql.frobnicate: no such setting"),
+    ],
+)
+def test_a_setting_in_the_wrong_section(tmp_path: Path, text: str, line: str) -> None:
+    """The line names the section that has the setting, or says that it is above all sections."""
+    assert faults(tmp_path, text) == [line]
+
+
 def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
     """One run of a command shows every mistake, with the name of the setting and a suggestion."""
     lines = faults(

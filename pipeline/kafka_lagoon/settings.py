@@ -355,7 +355,7 @@ def _problem(kind: str, location: tuple[int | str, ...], message: str, bounds: M
     path = _setting(location)
     where = ".".join(path)
     if kind in _UNKNOWN_KEY:
-        return f"{where}: no such setting{did_you_mean(path[-1], _names_beside(path))}"
+        return f"{where}: no such setting{did_you_mean(path[-1], _names_beside(path)) or _elsewhere(path[-1])}"
     if kind == "value_error":
         message = message.removeprefix("Value error, ")
         return f"{where}: {message}" if where else message
@@ -399,6 +399,15 @@ def _names_beside(path: Sequence[str]) -> set[str]:
             return {field.name for field in fields(Expectation)}
         case _:
             return _names()
+
+
+def _elsewhere(name: str) -> str:
+    """Return the places of a name that stands in the wrong section, as a suggestion; empty if it is no setting anywhere."""
+    if name in _names() - {"kafka", "clusters", *SECTIONS}:
+        return f" ({name} stands above the first [section])"
+    by_section = {"kafka": kafka_settings.NAMES, **{section: cls.model_fields for section, cls in SECTIONS.items()}}
+    places = [f"{section}.{name}" for section, names in by_section.items() if name in names]
+    return f" (did you mean {' or '.join(places)}?)" if places else ""
 
 
 def _names() -> set[str]:
