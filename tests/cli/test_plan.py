@@ -13,6 +13,7 @@ from kafka_lagoon.apply.plan import PlanResult
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.cli.plan import json_lines, plan_lines
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from tests.closed import modes_bind
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
 
@@ -102,6 +103,15 @@ def test_another_cluster_is_refused(server: str, tmp_path: Path, capsys: pytest.
     file.write_text('cluster_id = "another"\n[topics.orders]\npartitions = 3\n')
     assert main(["plan", str(file), "-b", server]) == 2
     assert f"{file}:1: cluster_id: is another, and the cluster's is" in capsys.readouterr().err
+
+
+def test_a_folder_of_another_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file or table in a folder that this user may not enter is a line with the folder's owner, and exit 2."""
+    (tmp_path / "closed").mkdir(0)
+    with modes_bind():
+        assert main(["plan", str(tmp_path / "closed" / "x.toml"), "-b", "127.0.0.1:1"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"lagoon: {tmp_path / 'closed'}: Permission denied: it belongs to user ")
 
 
 def test_a_delta_table(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from kafka_lagoon.settings import load
 from kafka_lagoon.tables import cluster_rows
 from kafka_lagoon.tables.schema import SNAPSHOT_DATE, TABLES
 from tests.clock import CLOCK
+from tests.closed import modes_bind
 from tests.delta.samples import lag_row, row, snapshot
 from tests.delta.test_publish import publish_once, rows_of
 from tests.effort import first
@@ -64,6 +65,13 @@ def test_reading_makes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(TableError, match="there is no table snapshots at file:"):
         find_warehouse(spark, settings(f"warehouse={tmp_path / 'wh'}"))
     assert not (tmp_path / "wh").exists()
+
+
+def test_a_closed_folder_is_not_a_missing_one(spark: SparkSession, tmp_path: Path) -> None:
+    """A warehouse of another user that this one may not enter has tables, for all we know."""
+    (tmp_path / "wh").mkdir(0)
+    with modes_bind(), pytest.raises(TableError, match=r"/wh: Permission denied: it belongs to user "):
+        find_warehouse(spark, settings(f"warehouse={tmp_path / 'wh'}"))
 
 
 def lacking(table: str, column: str) -> dict[str, Any]:

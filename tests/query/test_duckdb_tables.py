@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.query.duckdb_tables import select_rows
+from tests.closed import modes_bind
 from tests.delta.lake import make_lake
 
 Action = dict[str, Any]
@@ -158,3 +159,34 @@ def test_a_path_that_duckdb_takes_for_another(tmp_path: Path, path: str) -> None
     log.write_text(log.read_text().replace(f'"{file.name}"', named))
     with pytest.raises(TableError, match="names a file that is not there"):
         select_rows(connection, "t", folder)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+@pytest.mark.parametrize("name", ["", "snapshots"], ids=["warehouse", "table"])
+def test_a_folder_of_another_user(
+    lake: Path,
+    tmp_path: Path,
+    command: tuple[str, ...],
+    name: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A warehouse or table that this user may not enter is named with its owner in one line."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LAGOON_UMASK", "077")  # else that of the closed folder, for all tests after this one
+    closed = Path(shutil.copytree(lake, tmp_path / "lake")) / name
+    closed.chmod(0)
+    with modes_bind():
+        assert main([*command, "--warehouse", str(tmp_path / "lake")]) == 1
+    out, complaint = capsys.readouterr()
+    (line,) = [line for line in (out + complaint).splitlines() if line.startswith("lagoon: ")]
+    assert line.startswith(f"lagoon: {closed}: Permission denied: it belongs to user ")
+
+
+def test_errors_of_deltalake_have_no_colours(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its text is coloured for a terminal, whose escape sequences would be printed as text."""
+    log = shutil.copytree(lake, tmp_path / "lake") / "snapshots" / "_delta_log"
+    (log / "_last_checkpoint").symlink_to("_last_checkpoint")
+    assert main(["sql", "--warehouse", str(tmp_path / "lake"), "FROM snapshots"]) == 1
+    complaint = capsys.readouterr().err
+    assert "cannot be read: Kernel error -> Generic LocalFileSystem error ↳ Unable to open file " in complaint

@@ -6,6 +6,7 @@ from kafka_lagoon.apply.desired.reading import desired_state, read_desired
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.desired.table_document import DesiredRow, table_document
 from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.folders import is_folder
 
 HELP = "desired state: a file that ends with .toml, .yaml or .yml, or the folder or URL of a Delta table"
 
@@ -14,9 +15,11 @@ def desired_of(place: str, now_ms: int) -> DesiredState:
     """Read the desired state of this file or table; ConfigError lists every fault."""
     if "://" in place:
         return desired_state(table_document(place, _rows_by_spark(place)), now_ms)
-    if (Path(place) / "_delta_log").is_dir():
-        return desired_state(table_document(place, _rows(Path(place))), now_ms)
-    return read_desired(place, now_ms)
+    try:
+        rows = _rows(Path(place)) if is_folder(Path(place) / "_delta_log") else None
+    except TableError as error:
+        raise ConfigError([str(error)]) from None
+    return read_desired(place, now_ms) if rows is None else desired_state(table_document(place, rows), now_ms)
 
 
 def _rows(folder: Path) -> list[DesiredRow]:
@@ -31,8 +34,6 @@ def _rows(folder: Path) -> list[DesiredRow]:
             rows = database.sql(f"SELECT {names} FROM ({selected})").fetchall()  # noqa: S608
     except duckdb.Error as error:
         raise _unreadable(str(folder), str(error).splitlines()[0]) from None
-    except TableError as error:
-        raise ConfigError([str(error)]) from None
     return [DesiredRow(*row) for row in rows]
 
 

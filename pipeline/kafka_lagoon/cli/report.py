@@ -15,6 +15,7 @@ from kafka_lagoon.cli.outcome import REPORT, RunOutcome, one_by_one
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.folders import is_folder
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.report.page import RECENT_RELATIONS, RELATIONS
@@ -117,7 +118,7 @@ def _made(arguments: ReportArguments, clock: Clock) -> Report:
 def _engine(settings: Settings) -> str | None:
     """Choose Spark, under spark-submit, for a folder that does not exist here: it may be on another file system."""
     folder = local_folder(settings.warehouse) if settings.warehouse else None
-    is_elsewhere = folder is not None and own_folder(settings) is None and not (folder / "snapshots").is_dir()
+    is_elsewhere = folder is not None and own_folder(settings) is None and not is_folder(folder / "snapshots")
     return SPARK if is_elsewhere else None
 
 

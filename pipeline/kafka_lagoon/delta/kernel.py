@@ -35,6 +35,7 @@ from kafka_lagoon.delta.spark_connect import refuse_remote_session
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, live_jvm, reason
 from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.errors import PipelineError, TableError
+from kafka_lagoon.folders import is_folder
 from kafka_lagoon.frozen import frozen
 
 _NO_JARS = (
@@ -92,6 +93,7 @@ class Kernel:
             snapshot = (builder if version is None else builder.atVersion(version)).build(self.engine)
         except JAVA_ERRORS as error:
             if _is(error, "TableNotFoundException"):
+                self._refuse_closed(location)
                 return None
             raise TableError(f"{location} cannot be read: {reason(error)}") from error
         return State(
@@ -103,6 +105,12 @@ class Kernel:
             snapshot=snapshot,
             reader_features=tuple(sorted(map(str, snapshot.getProtocol().getReaderFeatures()))),
         )
+
+    def _refuse_closed(self, location: str) -> None:
+        """TableError if this user may not enter a table's folder, where Delta Kernel finds no table."""
+        folder = self.storage.local(location)
+        if folder is not None:
+            is_folder(folder / "_delta_log")
 
     def create(
         self, location: str, schema: Mapping[str, Any], partition_by: str, properties: Mapping[str, str]

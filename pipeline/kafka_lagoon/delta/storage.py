@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException, PythonException
 
 from kafka_lagoon.delta.files import DataFile, parquet_bytes, statistics_of
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.folders import is_folder
 from kafka_lagoon.frozen import frozen
 
 _LOCAL = "file:"
@@ -272,7 +273,7 @@ def _read_local(url: str) -> bytes:
 
 def _local_files(url: str) -> Iterator[Stored]:
     folder = Path(url.removeprefix(_LOCAL))
-    for path in folder.iterdir() if folder.is_dir() else ():
+    for path in folder.iterdir() if is_folder(folder) else ():
         with suppress(FileNotFoundError):
             status = path.stat()
             yield _stored(f"{url}/{path.name}", status)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kafka_lagoon.doctor.results import Check, Result
+from kafka_lagoon.folders import is_folder
 from kafka_lagoon.query.duckdb_engine import opened
 from kafka_lagoon.query.statements import tuples
 
@@ -16,7 +17,7 @@ _NAMED = 5
 
 def copies(warehouse: Path) -> Iterator[Result]:
     """Topics with ranges that overlap: earlier versions archived a topic again after one broker had denied it."""
-    if not (warehouse / "record_ranges" / "_delta_log").is_dir():
+    if not is_folder(warehouse / "record_ranges" / "_delta_log"):
         return
     check = Check("archive", str(warehouse))
     with opened(warehouse, ["superseded_ranges"]) as ask:

@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.folders import is_folder
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.duckdb_statements import refuse_all_but_a_query
 from kafka_lagoon.query.duckdb_tables import TableQuery, select_nothing, select_rows, text
@@ -106,7 +107,7 @@ def make_available(
 def _select(
     connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, window: Window | Newest | None
 ) -> TableQuery:
-    if table.is_optional and not folder.is_dir():
+    if table.is_optional and not is_folder(folder):
         return TableQuery(select_nothing(table.delta_schema()), 0)
     return select_rows(connection, table.name, folder, table, window)
 

@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from kafka_lagoon.errors import SchemaChanged, TableError
+from kafka_lagoon.folders import is_folder
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.window import Newest, Window, condition, of_table, pruned, with_newest
 from kafka_lagoon.tables.table import UNWRITTEN, Table, differences
@@ -50,6 +51,7 @@ _MOST_COUNTED = 1_000  # files whose footers are read for the number of rows: 0.
 _DECIMAL = re.compile(r"decimal\(\d{1,2},\d{1,2}\)")
 # Names that DuckDB takes for others: it expands patterns, reads all files of a folder, and cuts names at a NUL, or loops.
 _DOUBTFUL = re.compile(r"[*?\[\0]|(^|/)\.?$")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # of a terminal, in errors of deltalake
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 
 
@@ -78,7 +80,7 @@ def select_rows(
     ones (SchemaChanged). The files must lie in the table's own folder. With a `window` too, only its rows are selected, and
     files that have none of them by their statistics are left out; `Newest` leaves out files only, of table snapshots.
     """
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise TableError(f"there is no table {name} at {folder}: {UNWRITTEN}")
     if "%" in str(folder.absolute()):
         raise NeedsSpark(f"table {name}: deltalake does not find folders with % in their names")
@@ -91,7 +93,8 @@ def select_rows(
         partition_by = delta.metadata().partition_columns
         added = pa.table(delta.get_add_actions())
     except (DeltaError, OSError, ValueError) as error:
-        raise TableError(f"table {name} at {folder} cannot be read: {' '.join(str(error).split())}") from error
+        reason = " ".join(_COLOUR.sub("", str(error)).split())
+        raise TableError(f"table {name} at {folder} cannot be read: {reason}") from error
     faults = differences(table, schema["fields"], partition_by) if table else []
     if faults:
         raise SchemaChanged(f"table {name} at {folder} is not as we made it: {'; '.join(faults)}")

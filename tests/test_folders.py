@@ -1,0 +1,44 @@
+"""Folders that are there, that are not, and that this user may not enter."""
+
+import getpass
+import os
+from pathlib import Path
+
+import pytest
+
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.folders import is_folder, owner
+from tests.closed import modes_bind
+
+
+def test_folders(tmp_path: Path) -> None:
+    """A file is no folder, and nothing lies below it."""
+    (tmp_path / "file").touch()
+    assert is_folder(tmp_path)
+    assert not any(is_folder(tmp_path / name) for name in ("file", "file/below", "missing", "missing/below"))
+
+
+@pytest.mark.parametrize("below", ["", "table", "missing/below"])
+def test_a_closed_folder_is_named_with_its_owner(tmp_path: Path, below: str) -> None:
+    """The line names the folder to open, not the one that was looked for."""
+    closed = tmp_path / "lake"
+    (closed / "table").mkdir(parents=True)
+    closed.chmod(0)
+    with modes_bind(), pytest.raises(TableError) as raised:
+        is_folder(closed / below)
+    belongs = f"it belongs to user {getpass.getuser()}, who can let others read it"
+    assert str(raised.value) == f"{closed}: Permission denied: {belongs} (docs/security.md, umask)"
+
+
+def test_other_errors_are_the_systems(tmp_path: Path) -> None:
+    """A link to itself, for one."""
+    (tmp_path / "link").symlink_to("link")
+    with pytest.raises(TableError, match=r"link: Too many levels of symbolic links$"):
+        is_folder(tmp_path / "link")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_an_owner_without_a_name(tmp_path: Path) -> None:
+    """Its number is shown."""
+    os.chown(tmp_path, 54_321, -1)
+    assert owner(tmp_path) == "54321"
