@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import getpass
 import os
 import stat
 import subprocess
@@ -13,8 +14,9 @@ import pytest
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.lock import locked
-from kafka_lagoon.errors import LockHeld, TableError
+from kafka_lagoon.errors import ConfigError, LockHeld, TableError
 from tests.clock import CLOCK
+from tests.closed import modes_bind
 
 
 def test_the_second_learns_who_holds_it(tmp_path: Path) -> None:
@@ -151,6 +153,19 @@ def test_a_lock_file_of_another_user(tmp_path: Path, mode: int, opens: bool) -> 
     command = [sys.executable, "-c", code, str(tmp_path), str(user)]
     said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
     assert said.startswith("held" if opens else "a.lock cannot be locked: it belongs to another user (65534)")
+
+
+@pytest.mark.parametrize("existing", [True, False], ids=["file", "folder"])
+def test_a_lock_that_this_user_may_not_open(tmp_path: Path, existing: bool) -> None:
+    """The warehouse cannot be written; the line names the owner of a file that an earlier run of another user left."""
+    lock = tmp_path / "a.lock"
+    if existing:
+        lock.touch(0)
+    tmp_path.chmod(0o500)
+    with modes_bind(), pytest.raises(ConfigError) as raised, locked(lock, CLOCK):
+        pass
+    cure = f": it belongs to user {getpass.getuser()}: chown -R {os.geteuid()} {tmp_path}" if existing else ""
+    assert raised.value.problems == (f"warehouse: {lock} cannot be locked: Permission denied{cure}",)
 
 
 def test_a_folder_that_is_gone_is_a_table_error(tmp_path: Path) -> None:

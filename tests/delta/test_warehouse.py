@@ -51,6 +51,22 @@ def test_a_place_that_cannot_be_written_is_named(spark: SparkSession, tmp_path: 
         open_warehouse(spark, settings("warehouse=nosuch://host/wh"), CLOCK)
 
 
+def test_commits_that_cannot_be_locked_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    """A lock file of another user is found before tables are read; other files in its place, too."""
+    place = settings(f"warehouse={tmp_path}")
+    lock = tmp_path / ".lagoon-commit.lock"
+    lock.touch(0)
+    with (
+        modes_bind(),
+        pytest.raises(ConfigError, match=r"^warehouse: .*commit\.lock cannot be locked: Permission denied: "),
+    ):
+        open_warehouse(spark, place, CLOCK)
+    lock.unlink()
+    lock.symlink_to("elsewhere")
+    with pytest.raises(ConfigError, match=r"^warehouse: .*commit\.lock cannot be locked: it is a symbolic link"):
+        open_warehouse(spark, place, CLOCK)
+
+
 def test_a_store_without_its_jars_is_named(spark: SparkSession) -> None:
     """Hadoop's file systems for object stores are not among Spark's jars: the message names the module with the jar."""
     with pytest.raises(

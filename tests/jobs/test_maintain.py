@@ -1,5 +1,6 @@
 """The job as users start it: one line per table, and bad input detected before Spark starts."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from kafka_lagoon.delta.maintain import Files, Maintained, MaintainOptions
 from kafka_lagoon.delta.old_rows import RemovedRows
 from kafka_lagoon.delta.warehouse import open_warehouse
 from tests.clock import CLOCK
+from tests.closed import modes_bind
 from tests.delta.test_maintain import YESTERDAY, ingest
 from tests.jobs.commands import here, submit
 from tests.jobs.test_outcome import assert_all_fields, finished
@@ -52,6 +54,33 @@ def test_what_is_said_of_old_rows() -> None:
     )
     assert maintained_line(done, MaintainOptions()) == "t: 7,000 old rows of 2 days removed"
     assert maintained_line(done, MaintainOptions(dry_run=True)) == "t: 7,000 old rows of 2 days would be removed"
+
+
+@pytest.mark.parametrize(
+    ("closed", "mode", "complaint"),
+    [
+        ("", 0o500, r"file:.*/\.lagoon-probe-\w+ cannot be written: Permission denied"),
+        (
+            ".lagoon-commit.lock",
+            0o400,
+            r".*/\.lagoon-commit\.lock cannot be locked: Permission denied: it belongs to .*",
+        ),
+    ],
+)
+def test_a_warehouse_that_cannot_be_written(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], closed: str, mode: int, complaint: str
+) -> None:
+    """One line instead of one for each table, and exit 2; a dry run writes nothing."""
+    lake = tmp_path / "lake"
+    open_warehouse(spark, settings(f"warehouse={lake}"), CLOCK)
+    (lake / closed).chmod(mode)
+    with modes_bind():
+        codes = [
+            main(["maintain", "--warehouse", str(lake), "--set", "umask=077", *more]) for more in ((), ("--dry-run",))
+        ]
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lagoon: ")]
+    assert codes == [2, 0]
+    assert re.fullmatch(f"lagoon: warehouse: {complaint}", "\n".join(lines))
 
 
 @pytest.mark.proof

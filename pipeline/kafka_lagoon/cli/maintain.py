@@ -17,7 +17,7 @@ from kafka_lagoon.cli.terminal import COMPLETE, say, worst
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.maintain import SAFE_HOURS, Files, Maintained, MaintainOptions, check_options, in_order
 from kafka_lagoon.delta.old_rows import OldRows
-from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.delta.warehouse import Warehouse, check_writable
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.maintain import maintain_table
@@ -75,6 +75,8 @@ def _maintain_tables(arguments: MaintainArguments, clock: Clock) -> int:
     options = arguments.options
     context = RunContext(MAINTAIN, arguments.settings, clock)
     warehouse = context.existing_warehouse
+    if arguments.settings.warehouse and not options.dry_run:
+        check_writable(warehouse)
     outcomes = [RunOutcome(job=MAINTAIN, table=name, dry_run=options.dry_run) for name in options.tables]
     old_rows = OldRows(warehouse, options.retention, options.keep_hours, clock)
     idle: list[str] = []

@@ -19,7 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kafka_lagoon.clock import Clock, Deadline
-from kafka_lagoon.errors import LockHeld, TableError
+from kafka_lagoon.errors import ConfigError, LockHeld, TableError
+from kafka_lagoon.folders import owner
 
 _POLL_SECONDS = 0.1
 _OWNER, _GROUP = 0o600, 0o060
@@ -45,11 +46,22 @@ def locked(path: Path, clock: Clock, wait_ms: int = 0) -> Iterator[None]:
         os.close(handle)
 
 
+def check_existing(path: Path) -> None:
+    """Raise as `locked` does if there is a lock file that cannot be opened; does nothing if there is none."""
+    if os.path.lexists(path):
+        os.close(_opened(path))
+
+
 def _opened(path: Path) -> int:
-    """Open the lock file, or create it; TableError if it cannot be opened, or is not a file that may be a lock."""
+    """Open the lock file, or create it; TableError if that is not possible, or if it is not a file that may be a lock.
+
+    ConfigError if this user may not, as of a warehouse that cannot be written.
+    """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         handle = os.open(path, flags, _OWNER | _GROUP)
+    except PermissionError as error:
+        raise ConfigError([f"warehouse: {path} cannot be locked: {error.strerror}{_cure(path)}"]) from error
     except OSError as error:
         what = "it is a symbolic link, remove it" if error.errno == errno.ELOOP else error.strerror
         raise TableError(f"{path} cannot be locked: {what}") from error
@@ -58,6 +70,13 @@ def _opened(path: Path) -> int:
         raise TableError(f"{path} cannot be locked: {fault}, remove it")
     _make_private(handle)
     return handle
+
+
+def _cure(path: Path) -> str:
+    """The owner of a lock file, as earlier runs of another user leave it, and how to give it to this user."""
+    with suppress(OSError):  # there is no such file: the folder cannot be written
+        return f": it belongs to user {owner(path)}: chown -R {os.geteuid()} {path.absolute().parent}"
+    return ""
 
 
 def _fault(status: os.stat_result) -> str | None:

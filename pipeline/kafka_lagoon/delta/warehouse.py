@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import field
 from datetime import date
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -22,7 +23,7 @@ from kafka_lagoon.delta.file_names import file_name
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.foreign_commits import Kind, commits_since, contradiction
 from kafka_lagoon.delta.kernel import Kernel, State
-from kafka_lagoon.delta.lock import locked
+from kafka_lagoon.delta.lock import check_existing, locked
 from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store, use_ours
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.errors import ChecksFailed, ConfigError, NeedsSession, SchemaChanged, TableError
@@ -108,17 +109,21 @@ class Warehouse:
         location = self.locations.get(table.name)
         return location is not None and self.kernel.load(location) is not None
 
+    def lock_file(self, what: str) -> Path | None:
+        """The file of the lock called `what`; None for tables that are not on a local path."""
+        folder = self.kernel.storage.local(self.locations["snapshots"])
+        return None if folder is None else folder.parent / f".lagoon-{file_name(what)}.lock"
+
     @contextmanager
     def exclusively(self, what: str, clock: Clock, wait_ms: int) -> Iterator[None]:
         """Hold the lock called `what` beside tables on a local path; does nothing on other file systems.
 
         Runs of this process over other clusters commit one after the other, however long each takes.
         """
-        folder = self.kernel.storage.local(self.locations["snapshots"])
-        if folder is None:
+        path = self.lock_file(what)
+        if path is None:
             yield
             return
-        path = folder.parent / f".lagoon-{file_name(what)}.lock"
         with self.committing if what == "commit" else nullcontext(), locked(path, clock, wait_ms):
             yield
 
@@ -247,11 +252,13 @@ def _check_creation(warehouse: Warehouse, settings: Settings) -> None:
 
 
 def check_writable(warehouse: Warehouse) -> None:
-    """Raise ConfigError if the warehouse cannot be written, or does not keep writers apart."""
+    """Raise ConfigError if the warehouse cannot be written, its commits be locked, or if it does not keep writers apart."""
     probe = f"{warehouse.name}/.lagoon-probe-{uuid.uuid4().hex}"
     try:
         warehouse.kernel.storage.write(probe, b"")
         warehouse.kernel.storage.delete(probe)
+        if commit_lock := warehouse.lock_file("commit"):
+            check_existing(commit_lock)
     except TableError as error:
         raise ConfigError([f"warehouse: {error}"]) from error
     check_exclusion(warehouse.kernel.storage, warehouse.name)
