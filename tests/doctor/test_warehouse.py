@@ -9,6 +9,7 @@ import pytest
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.doctor import race, warehouse
 from tests.clock import CLOCK
+from tests.closed import modes_bind
 
 
 def test_a_folder(tmp_path: Path) -> None:
@@ -34,6 +35,34 @@ def test_a_folder_that_cannot_be_written() -> None:
     assert result.status == "failed"
     assert result.observed.startswith("/proc/sys cannot be written: ")
     assert result.to_do
+
+
+def test_a_folder_that_cannot_be_entered(tmp_path: Path) -> None:
+    """One line, although the probe cannot be looked for either."""
+    tmp_path.chmod(0)
+    with modes_bind():
+        (result,) = warehouse.folder(tmp_path)
+    assert result.observed == f"{tmp_path} cannot be written: Permission denied"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+@pytest.mark.parametrize(
+    "name", ["brokers", "brokers/_delta_log", "brokers/snapshot_date=2026-11-27", ".lagoon-commit.lock"]
+)
+def test_what_a_run_of_another_user_left(tmp_path: Path, name: str) -> None:
+    """A table, its log, a day or a lock that this user cannot write fails with its owner, and the folder with its cure."""
+    (tmp_path / "brokers" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "brokers" / "snapshot_date=2026-11-27").mkdir()
+    (tmp_path / ".lagoon-commit.lock").touch(0o600)
+    (tmp_path / "lost+found").mkdir(0)  # of nobody's concern
+    with modes_bind():
+        assert [result.status for result in warehouse.folder(tmp_path)] == ["ok", "ok"]
+    os.chown(tmp_path / name, 54_321, -1)
+    (tmp_path / name).chmod(0o700)
+    with modes_bind():
+        (result,) = warehouse.folder(tmp_path)
+    assert (result.status, result.to_do) == ("failed", f"chown -R 0 {tmp_path}")
+    assert result.observed == f"{tmp_path / name} cannot be written: it belongs to user 54321"
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,8 @@ CHECKS: Mapping[str, str] = {
     "before",
     "clock": "the difference between this machine's clock and the active controller's: a warning above 5 seconds",
     "permissions": "whether brokers allow [what the jobs need](permissions.md)",
-    "warehouse": "whether a file can be written; if the folder does not exist, whether the first run could create it",
+    "warehouse": "whether a file, and the tables and locks of earlier runs, can be written; if the folder does not exist, "
+    "whether the first run could create it",
     "commits": "two processes race for a lock as commits take it, twenty times each",
     "locks": "which runs hold a lock of the warehouse now",
     "archive": "whether any offset is archived more than once, as by earlier versions after a broker had denied a topic; view "

@@ -6,9 +6,11 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from kafka_lagoon.doctor.results import Check, Result
+from kafka_lagoon.folders import owner
 
 RACERS, ROUNDS = 2, 20
 _RACE_TIMEOUT_S = 60
@@ -35,10 +37,28 @@ def folder(path: Path, *, is_created: bool = True) -> Iterator[Result]:
         yield check.failed(f"{existing} cannot be written: {error.strerror}", _cure(error, existing))
         return
     finally:
-        probe.unlink(missing_ok=True)
+        with suppress(PermissionError):  # a folder that cannot be entered has no probe
+            probe.unlink(missing_ok=True)
+    if closed := _closed(path.absolute()):
+        others = f", and {len(closed) - 1:,} more" if len(closed) > 1 else ""
+        yield check.failed(
+            f"{closed[0]} cannot be written: it belongs to user {owner(closed[0])}{others}",
+            f"chown -R {os.geteuid()} {path.absolute()}",
+        )
+        return
     made = "the first run makes it" if is_created else "lagoon snapshot --create makes it"
     yield check.ok("writable" if existing == path.absolute() else f"not there yet; {made} in {existing}")
     yield from _exclusion(existing)
+
+
+def _closed(path: Path) -> list[Path]:
+    """Tables, their logs and days, and lock files that this user cannot write, as runs of another user leave them."""
+    from kafka_lagoon.tables.schema import TABLES  # noqa: PLC0415  its packages may be missing
+
+    patterns = [f"{table.name}{below}" for table in TABLES for below in ("", "/_delta_log", f"/{table.partition_by}=*")]
+    folders = [(folder, os.W_OK | os.X_OK) for pattern in patterns for folder in path.glob(pattern)]
+    files = [(file, os.W_OK | os.R_OK) for file in path.glob(".lagoon-*.lock")]
+    return [place for place, mode in (*folders, *files) if not os.access(place, mode, effective_ids=True)]
 
 
 def _existing(path: Path) -> Path:
