@@ -72,6 +72,16 @@ def test_a_later_jaas_line_replaces_a_login(tmp_path: Path, conf_has: str) -> No
         load(path, {}, (), properties)
 
 
+def test_a_jaas_line_without_a_login(tmp_path: Path) -> None:
+    """Java's clients want one beside a token endpoint. It names nobody, and leaves the login of earlier sources."""
+    properties = tmp_path / "client.properties"
+    properties.write_text("sasl.jaas.config=a.OAuthBearerLoginModule required;\n")
+    extensions = 'sasl_oauthbearer_token_provider = "a:b"\nsasl_oauthbearer_extensions = "logicalCluster=lkc-1"\n'
+    settings = load(conf(tmp_path, SECURE.replace('"PLAIN"', '"OAUTHBEARER"') + extensions), {}, (), properties)
+    assert settings.kafka
+    assert settings.kafka.sasl_oauthbearer_extensions == "logicalCluster=lkc-1"
+
+
 def test_settings_override_an_earlier_jaas_line(tmp_path: Path) -> None:
     """One value of a line can be overridden, and a line that is a reference as a whole."""
     clusters = SECURE.replace("[kafka]", "[clusters.a]").replace('"PLAIN"', '"SCRAM-SHA-512"')

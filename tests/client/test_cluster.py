@@ -218,8 +218,8 @@ def test_an_api_that_no_broker_offers(state: FakeCluster, brokers: dict[int, Fak
     assert not state.count(DESCRIBE_CLUSTER.key)
 
 
-def of_another_cluster(state: FakeCluster, api: Api[Any, Any], node_id: int) -> None:
-    """Make one broker's address lead to a broker of another cluster."""
+def of_another_cluster(state: FakeCluster, api: Api[Any, Any], node_id: int | None) -> None:
+    """Make the address of one broker, or of all (None), lead to a broker of another cluster."""
     change = Altered(lambda answer: replace(answer, cluster_id="another"))
     state.faults.append(Fault(api.key, change, node_id=node_id, times=1_000))
 
@@ -238,13 +238,24 @@ def test_an_address_that_leads_to_another_cluster(state: FakeCluster, connect: C
     assert {node for node, key, _ in state.requests if key == LIST_OFFSETS.key} == {1, 2}
 
 
-def test_a_broker_that_refuses_to_describe_its_cluster(state: FakeCluster, connect: Connect) -> None:
+@pytest.mark.parametrize("error_code", [31, 0])
+def test_a_broker_that_does_not_describe_its_cluster(state: FakeCluster, connect: Connect, error_code: int) -> None:
     """Metadata has the id, too."""
-    refused = Altered(lambda answer: replace(answer, error_code=31, cluster_id=""))
+    refused = Altered(lambda answer: replace(answer, error_code=error_code, cluster_id=""))
     state.faults.append(Fault(DESCRIBE_CLUSTER.key, refused, times=1_000))
     orders = [TopicPartition("orders", partition) for partition in range(3)]
     gathered = list_offsets(connect(), orders, [HIGH_WATERMARK], Deadline.after(CLOCK, 3_000))[HIGH_WATERMARK]
     assert gathered.answers.keys() == set(orders)
+
+
+def test_a_cluster_that_was_created_again(state: FakeCluster, connect: Connect) -> None:
+    """If the bootstrap servers lead to it, too, the run ends."""
+    cluster = connect()
+    of_another_cluster(state, DESCRIBE_CLUSTER, None)
+    for broker in cluster.brokers.values():
+        broker.close()
+    with pytest.raises(ClusterRefused, match=r"was cluster fake and is now cluster `another`$"):
+        cluster.find_coordinators(["g"], Deadline.after(CLOCK, 3_000))
 
 
 def test_a_leader_that_another_broker_names(connect: Connect) -> None:

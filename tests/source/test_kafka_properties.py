@@ -27,3 +27,10 @@ def test_names_that_are_accepted() -> None:
     """Properties without an effect here, the spelling of the settings, and what resembles none of Kafka's names."""
     known = ["group.id", "max.poll.records", "linger.ms", "auto.include.jmx.reporter", "receive.message.max.bytes"]
     assert not misspelt([*known, "request_timeout_ms", "sasl.login.class", "frobnicate", "schema.registry.url"])
+    of_others = [
+        "key.deserializer.encoding",
+        "config.providers.file.class",
+        "list.value.deserializer.inner",
+        "consumer.id",
+    ]
+    assert not misspelt([*of_others, "fetch.message.max.bytes", "consumer.interceptor.classes", "timeout.ms"])

@@ -21,6 +21,7 @@ from kafka_lagoon.client.transport import Transport
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import (
     BrokerError,
+    ClusterRefused,
     ConnectionFailed,
     ConnectionLost,
     DeadlinePassed,
@@ -219,12 +220,14 @@ class Session:
         return response
 
     def _confirm(self, cluster_id: str, deadline: Deadline) -> None:
-        """ConnectionFailed if the broker is of another cluster than this one."""
+        """ConnectionFailed if the broker names another cluster than this one; ClusterRefused if a bootstrap server does."""
         named = self._cluster_id(deadline)
-        if named != cluster_id:
-            other = "a cluster without an id" if named is None else f"cluster {printable_name(named)}"
-            reason = f"a broker of {other} listens there, not of cluster {cluster_id}: correct the broker's address"
-            raise ConnectionFailed(self.address, "handshake", reason)
+        if named in ("", None, cluster_id):
+            return
+        if self.node_id is None:
+            raise ClusterRefused(f"{self.address}: was cluster {cluster_id} and is now cluster {printable_name(named)}")
+        reason = f"a broker of cluster {printable_name(named)} listens there, not of cluster {cluster_id}"
+        raise ConnectionFailed(self.address, "handshake", f"{reason}: correct the broker's address")
 
     def _cluster_id(self, deadline: Deadline) -> str | None:
         """The id of the broker's cluster: from Metadata where DescribeCluster is not offered (before Kafka 2.8) or refused."""
@@ -232,7 +235,7 @@ class Session:
             version = self.version(DESCRIBE_CLUSTER, None)
             describe = DescribeClusterRequest(include_cluster_authorized_operations=False)
             described = self._ask(DESCRIBE_CLUSTER, version, describe, deadline, "handshake")
-            if not described.error_code:
+            if not described.error_code and described.cluster_id:
                 return described.cluster_id
         request = MetadataRequest(topics=(), allow_auto_topic_creation=False)
         answer = self._ask(METADATA, self.version(METADATA, CREATES_NOTHING), request, deadline, "handshake")

@@ -22,7 +22,7 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.compact import compact
 from kafka_lagoon.delta.files import DataFile, LiveFile
 from kafka_lagoon.delta.log_store import spark_excludes
-from kafka_lagoon.delta.old_rows import OldRows, RemovedRows
+from kafka_lagoon.delta.old_rows import OldRows, RemovedRows, refuse_to_thin
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, Stored, reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, declare_properties
 from kafka_lagoon.errors import ConfigError, TableError
@@ -154,6 +154,7 @@ def _maintained(
             before = sum((each for each, _ in rewritten), Files())
             after = sum((each for _, each in rewritten), Files())
         removed = _vacuum(warehouse, table, options, clock)
+        refuse_to_thin(table, old.not_thinned)
     except (*JAVA_ERRORS, ArrowException) as error:
         raise TableError(f"table {table.name} cannot be maintained: {reason(error)}") from error
     return Maintained(table=table.name, days=len(days), before=before, after=after, removed=removed, old=old)

@@ -8,6 +8,7 @@ earlier runs: what is to be done follows from what is published and from the num
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import cached_property
 from itertools import chain, groupby
@@ -43,10 +44,14 @@ _COLUMNS = ("snapshot_id", "cluster", "cluster_id", "captured_at", "status", "ta
 
 @frozen
 class RemovedRows:
-    """The number of rows and days that were removed, or that a dry run would remove."""
+    """The number of rows and days that were removed, or that a dry run would remove.
+
+    `not_thinned` days have rows to remove and rows that stay, which readers of a feed of changes would see as deleted.
+    """
 
     days: int = 0
     rows: int = 0
+    not_thinned: int = 0
 
 
 @frozen(kw_only=False)
@@ -68,28 +73,30 @@ class OldRows:
         self._rows: dict[str, Sequence[PublishedSnapshot]] = {}  # by file of table `snapshots`
 
     def would_go(self, table: Table, files: Sequence[LiveFile]) -> RemovedRows:
-        """The rows that would be removed from a table with these files. TableError as `remove`."""
+        """The rows that would be removed from a table with these files."""
         days = self._days(table, files)
-        _refuse_to_thin(table, self._with_feed(table, days))
-        return RemovedRows(days=len(days), rows=sum(day.rows for day in days.values()))
+        staying = self._with_feed(table, days)
+        rows = sum(day.rows for number, day in days.items() if number not in staying)
+        return RemovedRows(days=len(days) - len(staying), rows=rows, not_thinned=len(staying))
 
     def remove(self, table: Table, files: Sequence[LiveFile], target_bytes: int) -> RemovedRows:
         """Remove old rows of a table with these files, in commits that one process can handle.
 
         Ranges and problems of a day stay until its records are gone: ranges tell which records a truncation took back, and
-        problems which header keys are escaped. TableError if days have to stay as they are because of a feed of changes.
+        problems which header keys are escaped.
         """
-        days, removed = self._days(table, files), RemovedRows()
+        days = self._days(table, files)
         if table in (RECORD_RANGES, RECORD_PROBLEMS) and days:
             needed = {file.day for file in self._live(RECORDS)}
             days = {number: day for number, day in days.items() if number not in needed}
         staying = self._with_feed(table, days)
+        removed = RemovedRows(not_thinned=len(staying))
         for batch in _batches({number: day for number, day in days.items() if number not in staying}, 2 * target_bytes):
             of_batch = [file for day in batch.values() for file in day.files]
             kept = {number: day.kept for number, day in batch.items()}
             rows = keep_rows(self._warehouse, table, of_batch, kept, target_bytes, self._clock)
-            removed = RemovedRows(days=removed.days + (len(batch) if rows else 0), rows=removed.rows + rows)
-        _refuse_to_thin(table, staying)
+            more_days = len(batch) if rows else 0
+            removed = replace(removed, days=removed.days + more_days, rows=removed.rows + rows)
         return removed
 
     def _with_feed(self, table: Table, days: Mapping[date, _Day]) -> Mapping[date, _Day]:
@@ -205,11 +212,11 @@ class OldRows:
         return self._warehouse.kernel.live_files(self._warehouse.state(table.name))
 
 
-def _refuse_to_thin(table: Table, days: Mapping[date, _Day]) -> None:
+def refuse_to_thin(table: Table, days: int) -> None:
     """TableError if there are days: their commit removes whole files, so a feed shows the rows that stay as deleted, too."""
     if days:
         raise TableError(
-            f"table {table.name} has {_CHANGE_DATA_FEED}, whose readers would see rows that stay as deleted: {len(days)} days "
+            f"table {table.name} has {_CHANGE_DATA_FEED}, whose readers would see rows that stay as deleted: {days:,} days "
             "are not thinned; set it to false, or retention.snapshots_daily_days to snapshots_all_days, so that whole days go"
         )
 

@@ -1,13 +1,13 @@
 """Finds misspelt properties of Kafka's clients among the options of the data source.
 
-Kafka's clients ignore a property that they do not know. Here one that resembles a known name is refused; others may belong to
+Kafka's clients ignore a property that they do not know. Here one that misspells a known name is refused; others may belong to
 somebody's serializer or interceptor. It imports nothing that takes long to load (see source/options.py).
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 
 from kafka_lagoon.kafka_settings import NAMES
-from kafka_lagoon.text import did_you_mean
 
 # Names of ConsumerConfig and ProducerConfig of Kafka 4.3, and auto.include.jmx.reporter of 3.9; security is not among them.
 _OF_CLIENTS = """
@@ -28,15 +28,22 @@ _OF_CLIENTS = """
     transaction.timeout.ms transaction.two.phase.commit.enable transactional.id value.deserializer value.serializer
 """
 _KNOWN = frozenset(_OF_CLIENTS.split())
+_ALIKE = 0.85  # of 1: a letter or two differ
 _SECURITY = ("ssl.", "sasl.", "security.")  # those that are not supported are refused by `from_properties`
 
 
 def misspelt(properties: Iterable[str]) -> list[str]:
-    """A fault for each unknown property whose name resembles that of a property of Kafka's clients or of the connection."""
+    """A fault for each unknown property that differs by a letter or two from one of Kafka's clients or of the connection."""
     known = _KNOWN | {name.replace("_", ".") for name in NAMES}
-    hints = {
-        name: did_you_mean(name, sorted(known))
+    meant = {
+        name: _meant(name, known)
         for name in properties
         if name.replace(".", "_") not in NAMES and name not in _KNOWN and not name.startswith(_SECURITY)
     }
-    return [f"kafka.{name}: no such property{hint}" for name, hint in sorted(hints.items()) if hint]
+    return [f"kafka.{name}: no such property (did you mean {near}?)" for name, near in sorted(meant.items()) if near]
+
+
+def _meant(name: str, known: Collection[str]) -> str | None:
+    """The known name that this one misspells; a name with more parts, such as key.deserializer.encoding, is another one."""
+    of_same_length = [one for one in known if one.count(".") == name.replace("_", ".").count(".")]
+    return next(iter(get_close_matches(name.replace("_", "."), of_same_length, n=1, cutoff=_ALIKE)), None)

@@ -1,9 +1,12 @@
 """metadata, health and offsets: problems of partitions are shown, and unknown values are reported."""
 
+from dataclasses import replace
+
 import pytest
 
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.protocol.messages.list_partition_reassignments import LIST_PARTITION_REASSIGNMENTS
 from tests.cli.kafka.conftest import Ask
 from tests.fake.acls import OF_SOMEBODY
 from tests.fake.cluster import FakeCluster
@@ -72,6 +75,19 @@ def test_health_tells_what_is_wrong(ask: Ask) -> None:
     counts = {one["finding"]: (one["partitions"], one["of"]) for one in shown.rows("finding")}
     assert counts["leaderless"] == (1, 4)
     assert counts["at_min_isr"] == (0, 4)
+
+
+@pytest.mark.usefixtures("sick")
+def test_health_without_reassignments(state: FakeCluster, ask: Ask) -> None:
+    """Where they cannot be listed, all replicas count, which a line says."""
+    refused = Altered(lambda response: replace(response, error_code=31))
+    state.faults.append(Fault(LIST_PARTITION_REASSIGNMENTS.key, refused, times=10))
+    shown = ask("health", "--json")
+    assert len(shown.rows("partition")) == 2
+    assert shown.err == (
+        "lagoon: under_replicated: replicas that a reassignment adds count, too: cluster: ListPartitionReassignments of "
+        "broker 1: CLUSTER_AUTHORIZATION_FAILED\n"
+    )
 
 
 @pytest.mark.usefixtures("sick")

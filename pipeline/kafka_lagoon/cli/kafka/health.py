@@ -14,7 +14,7 @@ from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.lag_selection import LIMITS
 from kafka_lagoon.cli.kafka.selection import add_topics, selected_topology, topic_notes
 from kafka_lagoon.cli.kafka.watch import add_watch
-from kafka_lagoon.cli.output import CommandOutput, RowSet
+from kafka_lagoon.cli.output import CommandOutput, RowSet, failure_lines
 from kafka_lagoon.cli.permissions import TOPIC_SETTINGS, TOPICS, Requirement
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE
 from kafka_lagoon.cli.thresholds import Measured, Threshold, Unit, add_fail_above, lines_of
@@ -33,6 +33,7 @@ from kafka_lagoon.snapshot.min_isr import read_durability
 from kafka_lagoon.snapshot.reassignments import added_replicas
 from kafka_lagoon.snapshot.topology import Durability, partition_rows
 
+_MOVES_WAIT_MS = 3_000  # the controller may be what is missing
 _MOVES = "With DESCRIBE on the cluster, replicas that a reassignment adds do not count as missing."
 
 
@@ -64,10 +65,11 @@ def _answer(context: ClusterContext) -> CommandOutput:
     durability, unread = read_durability(context.cluster, list(topology.partitions), context.deadline)
     partitions, notes = list(partition_rows(topology, durability)), list(topic_notes(context))
     if any(one.is_under_replicated for one in partitions):  # or a reassignment adds replicas
-        moves = list_reassignments(context.cluster, context.deadline)
+        moves = list_reassignments(context.cluster, context.deadline.within(_MOVES_WAIT_MS))
         partitions = list(partition_rows(topology, durability, added_replicas(moves)))
         if isinstance(moves, Failure) and not moves.is_too_old:
-            notes.append(f"under_replicated: replicas that a reassignment adds count, too: {moves}")
+            (reason,) = failure_lines([moves])
+            notes.append(f"under_replicated: replicas that a reassignment adds count, too: {reason}")
     failures = [failure for failure in unread if not failure.is_too_old]
     grave = any(finding in context.options.fail for one in partitions for finding in findings(one))
     counts = list(finding_counts(partitions))

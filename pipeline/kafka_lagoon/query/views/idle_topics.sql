@@ -17,7 +17,7 @@ CREATE OR REPLACE VIEW idle_topics (
   last_committed_at COMMENT 'When the first snapshot with the present commit of the group and partition that moved last began. Null if no commit has moved since history_since: the first commit that is known counts only if an earlier snapshot shows that the topic or the commit was absent.',
   members COMMENT 'Members of groups that subscribe to the topic by name, or own a partition of it.',
   last_used_at COMMENT 'The latest time at which the topic was in use according to the evidence; null if there is none.',
-  evidence COMMENT 'Basis of last_used_at: members (there are members now), commits, records (the end of a log), record_timestamp (nothing moved, so not later than history_since), or none.'
+  evidence COMMENT 'Basis of last_used_at: members (there are members now), commits, records (the end of a log), record_timestamp (nothing moved, so not later than the first snapshot with the present end offsets), or none.'
 )
 COMMENT 'When each topic was last used, with the evidence: order by last_used_at to find idle topics. One row per topic of the latest published snapshot of each cluster. A consumer that uses assign() and does not commit leaves no trace, so missing evidence does not prove that a topic is unused.'
 AS
@@ -151,7 +151,8 @@ ends_since AS (
       WHEN max(ends_before.other_end_at) IS NOT NULL THEN min(history.captured_at)
       WHEN max(new_partitions.partition) IS NOT NULL AND min(ends_before.listed_since) = min(history.captured_at)
         THEN min(history.captured_at)
-    END AS end_since
+    END AS end_since,
+    min(history.captured_at) AS known_since
   FROM ends_before
   LEFT JOIN new_partitions
     ON new_partitions.cluster = ends_before.cluster
@@ -175,7 +176,8 @@ logs AS (
     CAST(sum(ends_now.high_watermark - ends_now.log_start_offset) AS BIGINT) AS records,
     max(ends_now.max_timestamp) AS last_record_timestamp,
     -- The end offset of a new and empty topic has not moved.
-    max(CASE WHEN ends_now.high_watermark > 0 THEN ends_since.end_since END) AS last_produced_at
+    max(CASE WHEN ends_now.high_watermark > 0 THEN ends_since.end_since END) AS last_produced_at,
+    max(ends_since.known_since) AS known_since
   FROM ends_now
   LEFT JOIN ends_since
     ON ends_since.cluster = ends_now.cluster
@@ -303,6 +305,7 @@ known AS (
     sizes.size_bytes,
     logs.last_produced_at,
     logs.last_record_timestamp,
+    coalesce(logs.known_since, first_seen.history_since) AS known_since,
     coalesce(readers.groups, 0) AS groups,
     readers.last_committed_at,
     coalesce(subscribers.members, 0) AS members
@@ -357,7 +360,7 @@ SELECT
     WHEN 'members' THEN captured_at
     WHEN 'commits' THEN last_committed_at
     WHEN 'records' THEN last_produced_at
-    WHEN 'record_timestamp' THEN least(last_record_timestamp, history_since)
+    WHEN 'record_timestamp' THEN least(last_record_timestamp, known_since)
   END AS last_used_at,
   evidence
 FROM judged
