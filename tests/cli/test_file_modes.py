@@ -42,6 +42,8 @@ def open_to_others(folder: Path) -> list[str]:
         (0o700, None, 0o077),
         (0o750, None, 0o027),
         (0o755, None, 0o022),
+        (0o000, None, 0o077),
+        (0o550, None, 0o027),
         (0o755, "077", 0o077),
         (None, "027", 0o027),
         (None, "0022", 0o022),

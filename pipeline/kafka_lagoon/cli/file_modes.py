@@ -15,7 +15,7 @@ from kafka_lagoon.settings import Settings, load
 from kafka_lagoon.warehouse_settings import creation_fault
 from kafka_lagoon.warehouse_urls import local_folder
 
-_ALL, _OTHERS_WRITE = 0o777, 0o002
+_OTHERS_WRITE = 0o002
 
 
 def loaded(options: Namespace, environ: Mapping[str, str], assigned: Sequence[str] = (), **needed: bool) -> Settings:
@@ -50,12 +50,13 @@ def check_creation(settings: Settings) -> None:
 def umask_of(settings: Settings) -> int:
     """Return the umask of the settings, else one that gives new files the permissions of an existing warehouse's folder.
 
-    Tables in a folder that everybody may write to, such as /tmp, do not become writable for everybody.
+    Tables in a folder that everybody may write to, such as /tmp, do not become writable for everybody. The user can always use
+    their own files, even in a folder that is closed to them.
     """
     if settings.umask is not None:
         return int(settings.umask, 8)
     folder = local_folder(settings.warehouse) if settings.warehouse else None
     try:
-        return PRIVATE if folder is None else _ALL & ~folder.stat().st_mode | _OTHERS_WRITE
+        return PRIVATE if folder is None else PRIVATE & ~folder.stat().st_mode | _OTHERS_WRITE
     except OSError:  # the folder does not exist yet
         return PRIVATE
