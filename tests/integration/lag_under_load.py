@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from kafka_lagoon.admin.offsets import KINDS_OF_LAG
 from kafka_lagoon.client.cluster import Cluster
@@ -28,6 +28,11 @@ from tests.jobs.commands import here
 
 _TIMEOUT_S = 60
 _BUDGET_MS = 30_000
+_COORDINATOR_MOVES = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+)
 
 
 @dataclass
@@ -172,10 +177,23 @@ def _committing(
             offsets = {partition: offset(partition) for partition in own}
             places = [TopicPartition(times.topic, partition, one) for partition, one in offsets.items()]
             noted = [(own[partition], one) for partition, one in offsets.items()]
-            note(noted, lambda places=places: consumer.commit(offsets=places, asynchronous=False))  # type: ignore[misc]
+            note(noted, lambda places=places: _commit(consumer, places))  # type: ignore[misc]
         consumer.close()
 
     return commit
+
+
+def _commit(consumer: Consumer, places: list[TopicPartition]) -> None:
+    """Commit, again while the coordinator moves: a broker that was down leads again after some minutes."""
+    deadline = Deadline.after(SYSTEM_CLOCK, _BUDGET_MS)
+    while True:
+        try:
+            consumer.commit(offsets=places, asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() not in _COORDINATOR_MOVES or not deadline.pause(0.1):
+                raise
+        else:
+            return
 
 
 @contextmanager
