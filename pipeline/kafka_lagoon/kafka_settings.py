@@ -402,7 +402,8 @@ def with_login(values: Any) -> Any:
     """Return the settings that one source has for a cluster, with those of a JAAS line in its place.
 
     The line of a later source overrides a login as a whole, so that two identities are not mixed: settings of logins that the
-    line does not have get their defaults. Settings of a later source unset a line that is a reference. ValueError names faults.
+    line does not have get their defaults. Only a line that names no login leaves them, which is not known of a reference.
+    Settings of a later source unset a line that is a reference. ValueError names faults.
     """
     if not isinstance(values, dict):
         return values
