@@ -122,6 +122,15 @@ def test_a_java_clients_properties(tmp_path: Path) -> None:
     assert settings.kafka.sasl_password is not None
     assert settings.kafka.sasl_password.reveal() == "hunter;2="
     assert settings.kafka.sasl_jaas_config is None
+    properties.write_text(
+        "security.protocol=ssl\nssl.endpoint.identification.algorithm=HTTPS\nssl.truststore.type=pkcs12\n"
+        "ssl.truststore.location=/ca.p12\n"
+    )
+    in_any_case = load(conf(tmp_path, MINIMAL), {}, (), properties).kafka
+    assert in_any_case
+    assert in_any_case.security_protocol == "SSL"
+    assert in_any_case.ssl_endpoint_identification_algorithm == "https"
+    assert in_any_case.ssl_truststore_type == "PKCS12"
     properties.write_text("ssl.cipher.suites=A\n")
     with pytest.raises(ConfigError, match=r"ssl\.cipher\.suites: not supported"):
         load(conf(tmp_path, MINIMAL), {}, (), properties)

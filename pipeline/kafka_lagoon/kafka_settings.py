@@ -107,12 +107,22 @@ def _setting(default: Any = MISSING, *, description: str, **bounds: Any) -> Any:
     return field(default=default, metadata={"description": description, **bounds})
 
 
+def _capital(value: Any) -> Any:
+    """Return text in capitals: Java's clients ignore the case of these values."""
+    return value.upper() if isinstance(value, str) else value
+
+
+def _small(value: Any) -> Any:
+    """Return text in small letters, for the same reason."""
+    return value.lower() if isinstance(value, str) else value
+
+
 def _store_type(value: Any) -> Any:
-    if str(value).upper() == "JKS":
+    if _capital(value) == "JKS":
         raise ValueError(
             "JKS is for Java alone: keytool -importkeystore -srckeystore FILE -destkeystore FILE.p12 -deststoretype PKCS12"
         )
-    return value
+    return _capital(value)
 
 
 def _mechanism(value: Any) -> Any:
@@ -122,6 +132,7 @@ def _mechanism(value: Any) -> Any:
 
 
 StoreType = Annotated[Literal["PEM", "PKCS12"], _Check(_store_type, before=True)]
+Protocol = Annotated[Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], _Check(_capital, before=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +153,7 @@ class KafkaSettings:
         description="Kafka's id of the cluster (`lagoon kafka metadata` shows it). Commands and jobs refuse to run if the "
         "cluster has another id.",
     )
-    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = _setting(
+    security_protocol: Protocol = _setting(
         "PLAINTEXT", description="Protocol of the listener: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."
     )
     client_id: str = _setting(
@@ -205,7 +216,7 @@ class KafkaSettings:
     ssl_enabled_protocols: Annotated[str, _Check(_tls_versions)] = _setting(
         "TLSv1.2,TLSv1.3", description="Comma-separated versions of TLS to allow: TLSv1.2, TLSv1.3."
     )
-    ssl_endpoint_identification_algorithm: Literal["https", ""] = _setting(
+    ssl_endpoint_identification_algorithm: Annotated[Literal["https", ""], _Check(_small, before=True)] = _setting(
         "https", description="https: the certificate must name the broker's host; empty: it may name another host."
     )
 
