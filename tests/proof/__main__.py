@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.integration.releases import NEWEST, OLDER, OLDEST
 from tests.proof.draw import draw
 from tests.proof.draw_faults import FAULTS
-from tests.proof.figures import Figures
+from tests.proof.figures import Figures, this_run
 from tests.proof.history import History
 from tests.proof.load import as_text
 from tests.proof.play.cluster import Cluster3, cluster
@@ -36,7 +36,7 @@ def main() -> int:
         if options.replay
         else _drawn(options, figures.tried.get("histories", 0) + figures.tried.get(NOT_PLAYED, 0))
     )
-    started = time.monotonic()
+    started, run = time.monotonic(), this_run()
     with ExitStack() as stack:
         on = stack.enter_context(cluster(folder, options.release))
         for history in histories:
@@ -46,12 +46,12 @@ def main() -> int:
                 outcome = _played(on, history)
             except Exception:  # noqa: BLE001  of the machine, not of the product: the next history gets a cluster that is whole
                 traceback.print_exc()
-                figures += Figures(tried={NOT_PLAYED: 1})
+                figures += Figures(tried={NOT_PLAYED: 1}, runs=(run,))
                 figures.write(options.json)
                 stack.close()
                 on = stack.enter_context(cluster(folder, options.release))
                 continue
-            figures += _figures(outcome)
+            figures += _figures(outcome, run)
             figures.write(options.json)  # a run that is ended keeps what it has played
             if not outcome.verdict.is_good and options.shrink:
                 _shrink(on, history)
@@ -135,7 +135,7 @@ def _shrink(on: Cluster3, history: History) -> None:
     print(f"  {len(shortest.steps)} of {len(history.steps)} steps are left: {path}", flush=True)
 
 
-def _figures(outcome: Outcome) -> Figures:
+def _figures(outcome: Outcome, run: str) -> Figures:
     """Return the figures of one history: what was played, deaths by process, the faults that happened, and the judge's counts."""
     return Figures(
         tried={
@@ -147,6 +147,7 @@ def _figures(outcome: Outcome) -> Figures:
         violations=outcome.verdict.counts(),
         seconds=outcome.seconds,
         longest_recovery_s=outcome.recovery_s,
+        runs=(run,),
     )
 
 

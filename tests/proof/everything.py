@@ -3,7 +3,8 @@
 python -m tests.proof.everything [--long] [--seed N] [--part NAME]... [--folder DIR] [--minutes N]
 
 Without --long (`make proof`) the seed is fixed, and a part of the tests and of the points to die at is tried; with it (`make proof-long`)
-the seed is new, and all of them are; histories go on where a run with the same folder and seed has ended. Each part is a command of its own whose output is kept in the folder. Exit 1 if a part failed.
+the seed is new, and all of them are. Histories with --long go on where the last run of their seed ended: the folder `played` has its
+figures. Each part is a command of its own whose output is kept in the folder. Exit 1 if a part failed.
 """
 
 import argparse
@@ -20,10 +21,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.proof.figures import Figures
+from tests.proof.figures import Figures, this_run
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "proof.md"
+PLAYED = Path(__file__).parent / "played"
 SIDE_BY_SIDE = 2
 HEAD = (
     "| part | tried | what happened | violations | longest recovery | minutes | day, commit, seed |",
@@ -56,15 +58,22 @@ class Part:
         arguments = self.long_arguments if is_long else self.arguments
         seeds = ["--seed", str(seed)] if self.is_seeded else []
         limit = ["--minutes", str(minutes)] if minutes and GOES_ON in arguments else []
-        return [sys.executable, "-m", self.module, *arguments, *seeds, *limit, "--json", str(self.file(folder, "json"))]
+        figures = self.figures_file(folder, seed, is_long=is_long)
+        return [sys.executable, "-m", self.module, *arguments, *seeds, *limit, "--json", str(figures)]
 
     def file(self, folder: Path, ending: str) -> Path:
         """A file of the part in the folder of a run."""
         return folder / f"{self.name.replace(' ', '-')}.{ending}"
 
-    def figures(self, folder: Path) -> Figures | None:
+    def figures_file(self, folder: Path, seed: int, *, is_long: bool) -> Path:
+        """The file of its figures; a part that goes on in a later run has one in the repository for each seed."""
+        if is_long and GOES_ON in self.long_arguments:
+            return PLAYED / f"{self.name}-{seed}.json"
+        return self.file(folder, "xml" if self.marker else "json")
+
+    def figures(self, folder: Path, seed: int, *, is_long: bool) -> Figures | None:
         """Its figures; None if it ended without any."""
-        path = self.file(folder, "xml" if self.marker else "json")
+        path = self.figures_file(folder, seed, is_long=is_long)
         if not path.exists():
             return None
         return _of_tests(path) if self.marker else Figures.read(path)
@@ -166,9 +175,9 @@ def run(part: Part, folder: Path, seed: int, *, is_long: bool, minutes: int | No
         code = subprocess.run(
             command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False
         ).returncode
-    result = Result(part=part, exit_code=code, seconds=time.monotonic() - started, figures=part.figures(folder))
-    print(f"{part.name}: exit {code} after {result.seconds / 60:.0f} minutes", flush=True)
-    return result
+    seconds = time.monotonic() - started
+    print(f"{part.name}: exit {code} after {seconds / 60:.0f} minutes", flush=True)
+    return Result(part=part, exit_code=code, seconds=seconds, figures=part.figures(folder, seed, is_long=is_long))
 
 
 def _of_tests(path: Path) -> Figures:
@@ -184,19 +193,18 @@ def _of_tests(path: Path) -> Figures:
 
 
 def row(result: Result, seed: int) -> str:
-    """The line of a part in the table, in Markdown."""
+    """The line of a part in the table, in Markdown; of several runs it has the sums."""
     figures = result.figures or Figures(violations={"did not end": 1})
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
+    runs = figures.runs or (this_run(),)
+    seconds = figures.seconds if len(runs) > 1 else result.seconds
     cells = (
         result.part.name,
         _counted(figures.tried),
         _counted({name: count for name, count in figures.happened.items() if count}),
         _counted(figures.violations),
         "" if figures.longest_recovery_s is None else f"{figures.longest_recovery_s:.0f} s",
-        f"{result.seconds / 60:.0f}",
-        f"{datetime.now(UTC):%Y-%m-%d}, {commit or 'unknown'}, seed {seed}",
+        f"{seconds / 60:.0f}",
+        f"{'; '.join(runs)}, seed {seed}",
     )
     return f"| {' | '.join(cells)} |"
 

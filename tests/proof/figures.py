@@ -1,8 +1,10 @@
 """The figures of one part of the proof, as a file that `tests.proof.everything` puts together."""
 
 import json
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from pathlib import Path
 
 
@@ -10,7 +12,8 @@ from pathlib import Path
 class Figures:
     """Numbers by name: of what was tried, of the faults that happened, and of violations.
 
-    `longest_recovery_s` is the longest time that the jobs needed to end with exit 0 after a fault was over, if that was measured.
+    `longest_recovery_s` is the longest time that the jobs needed to end with exit 0 after a fault was over, if that was measured. `runs` are
+    the runs that they were added up from, by `this_run`; empty if they are of one.
     """
 
     tried: Mapping[str, int] = field(default_factory=dict)
@@ -18,6 +21,7 @@ class Figures:
     violations: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     longest_recovery_s: float | None = None
+    runs: Sequence[str] = ()
 
     def __add__(self, other: "Figures") -> "Figures":
         """Add what another run of the part has tried."""
@@ -28,6 +32,7 @@ class Figures:
             violations=_sums(self.violations, other.violations),
             seconds=self.seconds + other.seconds,
             longest_recovery_s=max(recoveries, default=None),
+            runs=tuple(dict.fromkeys((*self.runs, *other.runs))),
         )
 
     def write(self, path: Path | None) -> None:
@@ -39,7 +44,16 @@ class Figures:
     @classmethod
     def read(cls, path: Path) -> "Figures":
         """The figures of a file."""
-        return cls(**json.loads(path.read_text("utf-8")))
+        values = json.loads(path.read_text("utf-8"))
+        return cls(**values | {"runs": tuple(values["runs"])})
+
+
+def this_run() -> str:
+    """The UTC day and the commit."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    ).stdout.strip()
+    return f"{datetime.now(UTC):%Y-%m-%d}, {commit or 'unknown'}"
 
 
 def _sums(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.proof.everything import _SECTIONS, GOES_ON, HEAD, PAGE, PARTS, Part, Result, row, run, with_rows
+from tests.proof.everything import _SECTIONS, GOES_ON, HEAD, PAGE, PARTS, PLAYED, Part, Result, row, run, with_rows
 from tests.proof.figures import Figures
 
 FIGURES = Figures(
@@ -16,6 +16,7 @@ FIGURES = Figures(
     violations={"lost": 0},
     seconds=1.5,
     longest_recovery_s=12.4,
+    runs=("2026-11-26, 04513974",),
 )
 PART = Part(name="a part", module="tests.proof")
 XML = '<testsuites><testsuite tests="7" failures="1" errors="0" skipped="2" time="1.5"/></testsuites>'
@@ -41,6 +42,7 @@ def test_figures_add_up() -> None:
         violations={"lost": 0},
         seconds=2.5,
         longest_recovery_s=12.4,
+        runs=("2026-11-26, 04513974",),
     )
     assert (other + other).longest_recovery_s is None
 
@@ -51,6 +53,9 @@ def test_a_row_for_each_part() -> None:
     cells = row(Result(part=PART, exit_code=0, seconds=600, figures=FIGURES), 7).split(" | ")
     assert cells[:6] == ["| a part", "1,200 histories", "3 broker kill", "0 lost", "12 s", "10"]
     assert cells[6].endswith(", seed 7 |")
+    twice = FIGURES + replace(FIGURES, runs=("2026-11-27, 832f597d",))
+    cells = row(Result(part=PART, exit_code=0, seconds=600, figures=replace(twice, seconds=1_200)), 7).split(" | ")
+    assert cells[5:] == ["20", "2026-11-26, 04513974; 2026-11-27, 832f597d, seed 7 |"]
     cells = row(Result(part=broken, exit_code=2, seconds=60, figures=None), 7).split(" | ")
     assert cells[:6] == ["| broken", "", "", "1 did not end", "", "1"]
 
@@ -59,7 +64,7 @@ def test_figures_of_tests(tmp_path: Path) -> None:
     """pytest's report gives the figures of a part that is tests."""
     part = Part(name="tests", marker="proof")
     part.file(tmp_path, "xml").write_text(XML, "utf-8")
-    figures = part.figures(tmp_path)
+    figures = part.figures(tmp_path, 1, is_long=False)
     assert figures == Figures(
         tried={"tests": 7}, happened={"skipped": 2}, violations={"failures": 1, "errors": 0}, seconds=1.5
     )
@@ -78,10 +83,25 @@ def test_commands(tmp_path: Path, is_long: bool) -> None:
     for part in PARTS:
         command = part.command(tmp_path, 7, is_long=is_long)
         assert command[:2] == [sys.executable, "-m"]
-        assert str(part.file(tmp_path, "xml" if part.marker else "json")) in command
+        assert str(part.figures_file(tmp_path, 7, is_long=is_long)) in command
         assert ("--seed" in command) == part.is_seeded
         limited = part.command(tmp_path, 7, is_long=is_long, minutes=30)
         assert (limited != command) == (is_long and GOES_ON in part.long_arguments)
+
+
+def test_histories_go_on_in_the_repository() -> None:
+    """A later clone has the figures of what was played before, for each part that goes on and each seed."""
+    going_on = [part for part in PARTS if GOES_ON in part.long_arguments]
+    assert going_on
+    kept = {(part.name, path) for part in going_on for path in PLAYED.glob(f"{part.name}-*.json")}
+    assert kept
+    for name, path in kept:
+        figures = Figures.read(path)
+        part = next(part for part in going_on if part.name == name)
+        assert part.figures_file(Path("elsewhere"), int(path.stem.rpartition("-")[2]), is_long=True) == path
+        assert part.figures_file(Path("elsewhere"), 7, is_long=False).parent == Path("elsewhere")
+        assert figures.runs
+        assert figures.tried["histories"]
 
 
 def test_rows_of_the_page() -> None:
