@@ -70,6 +70,11 @@ def _column(column: Column) -> str:
     return f"| `{column.name}` | {_cell(re.sub(_COMMENT, '', sql_type))} | {_cell(meaning)} |"
 
 
+def when_changed() -> str:
+    """List the tables of which most snapshots have no rows of their own."""
+    return ", ".join(f"[{table.name}](#{table.name})" for table in TABLES if table.when_changed)
+
+
 def views() -> str:
     """List every view with links, except those that only show a table's published rows, then the columns of each."""
     shown = [view for view in VIEWS if not view.name.endswith("_published")]
@@ -172,6 +177,7 @@ def _cell(text: str) -> str:
 # name of a generated part -> function that makes it
 GENERATED: Mapping[str, Callable[[], str]] = {
     "tables": tables,
+    "when_changed": when_changed,
     "views": views,
     "requests": requests_table,
     "settings": settings_table,
