@@ -2,7 +2,7 @@ CREATE OR REPLACE VIEW topic_growth (
   cluster COMMENT 'Name of the cluster in the configuration.',
   cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_date COMMENT 'The UTC day.',
-  snapshot_id COMMENT 'The last published snapshot of the day, which the row is about.',
+  snapshot_id COMMENT 'The last published snapshot of the day with this cluster_id, which the row is about.',
   captured_at COMMENT 'When the snapshot began to read the cluster.',
   topic COMMENT 'Name of the topic.',
   topic_id COMMENT 'Id of the topic; null if the brokers return none.',
@@ -27,7 +27,7 @@ WITH ranked AS (
     cluster,
     snapshot_id,
     snapshot_date,
-    row_number() OVER (PARTITION BY cluster, snapshot_date ORDER BY captured_at DESC, snapshot_id DESC) AS recency
+    row_number() OVER (PARTITION BY cluster, cluster_id, snapshot_date ORDER BY captured_at DESC, snapshot_id DESC) AS recency
   FROM snapshots
 ),
 last_of_day AS (
