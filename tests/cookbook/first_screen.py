@@ -16,7 +16,7 @@ from pathlib import Path
 from kafka_lagoon.cli.main import run
 from kafka_lagoon.query.duckdb_engine import opened
 from kafka_lagoon.report.page import RELATIONS
-from kafka_lagoon.runs.report import ReportOptions, make_report
+from kafka_lagoon.runs.report import ReportOptions, chosen_scopes, make_report
 from tests.clock import clock_at
 from tests.cookbook.load import LAST
 from tests.cookbook.week import make_week
@@ -43,8 +43,9 @@ def with_lag(readme: str, printed: str) -> str:
 
 def report_page(warehouse: Path) -> str:
     """Make the report over the whole week."""
+    options = ReportOptions(hours=24 * 7)
     with opened(warehouse, RELATIONS) as ask:
-        return make_report(ask, ReportOptions(hours=24 * 7), round(NOW.timestamp() * 1000)).html
+        return make_report(chosen_scopes(ask, options), options, round(NOW.timestamp() * 1000)).html
 
 
 def _main() -> None:
