@@ -161,7 +161,7 @@ def test_the_first_query_runs(lake: Path) -> None:
     """README's first query runs on two snapshots of another day."""
     statement = blocks(DOCUMENTS["README.md"], "sql")[0]
     with rows_of(lake / "warehouse", statement) as rows:
-        assert rows.schema.names == ["slot", "group_id", "lag", "known", "partitions"]
+        assert rows.schema.names == ["cluster", "slot", "group_id", "lag", "known", "partitions"]
     moved = re.sub(r"'2026-11-17' AND '2026-11-18'", "'2025-11-21' AND '2025-11-22'", statement)
     with rows_of(lake / "warehouse", moved) as rows:
         shown = pa.Table.from_batches(list(rows.batches), rows.schema).to_pylist()
@@ -174,12 +174,12 @@ def test_the_first_query_runs(lake: Path) -> None:
 
 @pytest.mark.long
 def test_every_question_runs(lake: Path) -> None:
-    """The statements about history run unchanged; tests/query/views tests their results."""
+    """The statements about history run unchanged, and tell clusters apart; tests/query/views tests their results."""
     statements = [statement for statement in blocks(page("sql"), "sql")[0].split(";") if statement.strip()]
     assert len(statements) == 8
     for statement in statements:
         with rows_of(lake / "warehouse", statement) as rows:
-            assert rows.schema.names
+            assert rows.schema.names[0] == "cluster"
 
 
 @pytest.mark.long

@@ -38,7 +38,10 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A group reads at most `capacity` records per hour and partition; `down` without members, `stuck` with idle members."""
+    """A group reads at most `capacity` records per hour and partition; `down` without members, `stuck` with idle members.
+
+    One that does not commit keeps its offsets elsewhere.
+    """
 
     name: str
     topics: tuple[str, ...]
@@ -47,6 +50,7 @@ class Group:
     members: int = 1
     down: tuple[tuple[datetime, datetime], ...] = ()
     stuck: tuple[tuple[datetime, datetime], ...] = ()
+    commits: bool = True
 
     def is_down(self, moment: datetime) -> bool:
         """Return True if the group has no members at that time."""

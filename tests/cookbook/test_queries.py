@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -10,8 +11,11 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.delta.warehouse import at_path
 from kafka_lagoon.notebooks import register
 from kafka_lagoon.query.spark_engine import make_available
+from kafka_lagoon.query.statements import tuples
 from tests.cookbook.pages import QUERIES, by_duckdb, markdown, renewed, statements
-from tests.cookbook.week import OWNERS, make_week
+from tests.cookbook.week import make_asked_week
+from tests.query.duckdb_rows import rows_of
+from tests.query.views.worked_examples import lake_of, read_examples
 
 PAGE = QUERIES.read_text("utf-8")
 
@@ -21,7 +25,7 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the warehouse of the week."""
     folder = tmp_path_factory.mktemp("cookbook")
     (folder / "warehouse").mkdir()
-    make_week(folder / "warehouse", OWNERS)
+    make_asked_week(folder / "warehouse")
     return folder
 
 
@@ -64,6 +68,11 @@ def test_every_question_has_an_answer() -> None:
     assert all(answer.count("\n") >= 2 for answer in answers)
 
 
+def _snippet(reader: str) -> str:
+    (snippet,) = (one for one in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE) if reader in one)
+    return snippet
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("reader", "expected"),
@@ -73,8 +82,47 @@ def test_other_readers(
     week: Path, reader: str, expected: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The snippets run in the folder of the warehouse, and give the same results as SQL."""
-    (snippet,) = (one for one in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE) if reader in one)
     monkeypatch.chdir(week)
-    exec(snippet, {})  # noqa: S102  what the page says
+    exec(_snippet(reader), {})  # noqa: S102  what the page says
     printed = capsys.readouterr().out.replace("_", "")
     assert [one for one in expected if one not in printed] == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("group", ["billing", "dashboard"])
+def test_polars_says_what_sql_says(week: Path, group: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Question 2 has the same numbers in both, and no lag for a group whose lag is not known."""
+    (statement,) = (one for one in statements(PAGE) if "'billing'" in one)
+    monkeypatch.chdir(week)
+    names: dict[str, Any] = {}
+    exec(_snippet("polars").replace('"billing"', f'"{group}"'), names)  # noqa: S102  what the page says
+    with rows_of(week / "warehouse", statement.replace("'billing'", f"'{group}'")) as rows:
+        wanted = [(slot, lag, known, of) for slot, lag, _, known, of in tuples(rows)]
+    by_slot = {slot: rest for slot, *rest in names["by_slot"].collect().rows()}
+    assert [(slot, *by_slot[slot]) for slot, *_ in wanted] == wanted
+    assert (wanted[0][1] is None) == (group == "dashboard")
+
+
+_RECREATED = """\
+== a topic that is created again
+snapshots | captured_at
+1         | 10:00
+2         | 11:00
+3         | 12:00
+
+partitions | topic | topic_id | partition | leader_epoch | is_preferred_leader
+1          | t     | T1       | 0         | 40           | true
+2          | t     | T2       | 0         | 0            | true
+3          | t     | T2       | 0         | 2            | true
+1          | u     | U1       | 0         | 7            | true
+2          | u     | U2       | 0         | 0            | true
+"""
+
+
+def test_elections_are_those_of_one_topic(tmp_path: Path) -> None:
+    """Question 8 compares epochs of the same topic_id only: a new topic begins at 0, whatever the old one had."""
+    (statement,) = (one for one in statements(PAGE) if "AS elections" in one)
+    (tmp_path / "example.txt").write_text(_RECREATED)
+    lake = lake_of(tmp_path, read_examples(tmp_path / "example.txt"))
+    with rows_of(lake, statement) as rows:
+        assert [one[:3] for one in tuples(rows)] == [("t", 0, 2)]

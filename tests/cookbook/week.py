@@ -1,7 +1,7 @@
 """Writes the week of `load.py` as a warehouse: the rows that hourly snapshots of that cluster would have stored."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -47,6 +47,7 @@ OWNERS = Owners(  # of the questions in docs/queries.md
     },
     expected={"bookkeeping": Expectation(hours=PAUSED, reason="until the books are closed")},
 )
+WITHOUT_COMMITS = Group(name="dashboard", topics=("shipments",), capacity=0, commits=False)
 _APIS = (
     "Metadata",
     "DescribeCluster",
@@ -60,9 +61,14 @@ _LISTS = ("Metadata", "ListGroups", "OffsetFetch")
 _UNAVAILABLE = "LEADER_NOT_AVAILABLE"
 
 
-def make_week(folder: Path, owners: Owners = NOBODY) -> Path:
+def make_asked_week(folder: Path) -> Path:
+    """Make the week that docs/queries.md asks about: it also has owners, and a group whose lag is null throughout."""
+    return make_week(folder, OWNERS, (*GROUPS, WITHOUT_COMMITS))
+
+
+def make_week(folder: Path, owners: Owners = NOBODY, groups: Sequence[Group] = GROUPS) -> Path:
     """Make all tables; those of snapshots have the week's rows, in one commit each."""
-    made = [_snapshot(moment, owners) for moment in load.slots()]
+    made = [_snapshot(moment, owners, groups) for moment in load.slots()]
     for table in TABLES:
         day = pa.field(table.partition_by, pa.date32(), nullable=False)
         DeltaTable.create(
@@ -86,11 +92,11 @@ def _ms(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
 
 
-def _snapshot(moment: datetime, owners: Owners) -> snapshot_rows.Snapshot:
+def _snapshot(moment: datetime, owners: Owners, groups: Sequence[Group]) -> snapshot_rows.Snapshot:
     header = snapshot_rows.SnapshotHeader(
         snapshot_id=f"{moment:%Y%m%d-%H%M}", cluster=CLUSTER, cluster_id=CLUSTER_ID, captured_at_ms=_ms(moment)
     )
-    facts = [*_topology(moment), *_groups(moment), *_owned(moment, owners), *_coverage(moment)]
+    facts = [*_topology(moment), *_groups(moment, groups), *_owned(moment, owners, groups), *_coverage(moment)]
     by_class = {table.row: [fact for fact in facts if isinstance(fact, table.row)] for table in STATE_TABLES}
     counts = {table.name: len(by_class[table.row]) for table in STATE_TABLES}
     states = [
@@ -114,10 +120,10 @@ def _snapshot(moment: datetime, owners: Owners) -> snapshot_rows.Snapshot:
     return snapshot_rows.Snapshot(header=header, rows={**by_class, snapshot_rows.SnapshotRow: [last]})
 
 
-def _owned(moment: datetime, owners: Owners) -> Iterator[Any]:
-    groups = [group.name for group in GROUPS]
-    yield from owner_rows(owners, [topic.name for topic in TOPICS], groups)
-    yield from expected_group_rows(owners, groups, _ms(moment))
+def _owned(moment: datetime, owners: Owners, groups: Sequence[Group]) -> Iterator[Any]:
+    names = [group.name for group in groups]
+    yield from owner_rows(owners, [topic.name for topic in TOPICS], names)
+    yield from expected_group_rows(owners, names, _ms(moment))
 
 
 def _is_down(moment: datetime) -> bool:
@@ -261,8 +267,8 @@ def _epoch(group: Group, moment: datetime) -> int | None:
     return 4 + (moment >= SCALED_OUT) + 2 * (moment >= RESTARTED)
 
 
-def _groups(moment: datetime) -> Iterator[Any]:
-    for group in GROUPS:
+def _groups(moment: datetime, groups: Sequence[Group]) -> Iterator[Any]:
+    for group in groups:
         members, epoch = _members(group, moment), _epoch(group, moment)
         state = "Stable" if members else "Empty"
         yield row(
@@ -307,7 +313,7 @@ def _member(group: Group, member: str, owned: list[Log], epoch: int | None) -> g
 
 
 def _lag(group: Group, log: Log, moment: datetime, member: str | None, state: str) -> Iterator[Any]:
-    committed = dict(_COMMITS[group.name, log.topic.name, log.partition])[moment]
+    committed = dict(_COMMITS[group.name, log.topic.name, log.partition])[moment] if group.commits else None
     name = {
         "group_id": group.name,
         "topic": log.topic.name,
@@ -315,14 +321,33 @@ def _lag(group: Group, log: Log, moment: datetime, member: str | None, state: st
         "partition": log.partition,
         "committed_offset": committed,
     }
-    yield row(group_rows.CommittedOffsetRow, **name, read_at_ms=_ms(moment) + 300)
+    if committed is not None:
+        yield row(group_rows.CommittedOffsetRow, **name, read_at_ms=_ms(moment) + 300)
+    has_leader = _leader(log, moment)[0] is not None
+    basis = "unknown" if not has_leader else "committed" if group.commits else "log_start"
+    yield row(
+        group_rows.ConsumerLagRow,
+        **name,
+        group_type=group.type,
+        group_state=state,
+        lag_basis=basis,
+        member_id=member,
+        client_id=member and group.name,
+        client_host=member and f"/10.0.0.{1 + len(group.name)}",
+        **(_known(log, moment, committed) if has_leader else {"problem": _UNAVAILABLE}),
+    )
+
+
+def _known(log: Log, moment: datetime, committed: int | None) -> dict[str, Any]:
+    """Return what is known of the lag of a partition that has a leader."""
     end, start = log.end(moment), log.start(moment)
+    offsets = {"log_start_offset": start, "high_watermark": end, "last_stable_offset": end}
+    if committed is None:
+        return offsets
     lag, first = end - committed, max(committed, start)
     unread = log.written_at(first)
-    known = {
-        "log_start_offset": start,
-        "high_watermark": end,
-        "last_stable_offset": end,
+    return {
+        **offsets,
         "lag": lag,
         "lag_lower_bound": lag,
         "lag_read_committed": lag,
@@ -332,18 +357,6 @@ def _lag(group: Group, log: Log, moment: datetime, member: str | None, state: st
         "time_lag_method": "caught_up" if not lag else "below_log_start" if committed < start else "exact",
         "first_unread_timestamp_ms": _ms(unread) if lag else None,
     }
-    has_leader = _leader(log, moment)[0] is not None
-    yield row(
-        group_rows.ConsumerLagRow,
-        **name,
-        group_type=group.type,
-        group_state=state,
-        lag_basis="committed" if has_leader else "unknown",
-        member_id=member,
-        client_id=member and group.name,
-        client_host=member and f"/10.0.0.{1 + len(group.name)}",
-        **(known if has_leader else {"problem": _UNAVAILABLE}),
-    )
 
 
 def _console(moment: datetime) -> Iterator[Any]:

@@ -163,7 +163,7 @@ COMMAND = Command(
     summary="Runs one SQL statement over the tables and views.",
     epilog=_EPILOG,
     examples=(
-        "lagoon sql 'SELECT topic, sum(lag) AS lag FROM lag_now GROUP BY topic ORDER BY lag DESC'",
+        "lagoon sql 'SELECT cluster, topic, sum(lag) AS lag FROM lag_now GROUP BY ALL ORDER BY lag DESC'",
         "lagoon sql describe lag_now",
         "lagoon sql 'SELECT * FROM lag_now' --format parquet --out lag.parquet",
     ),
