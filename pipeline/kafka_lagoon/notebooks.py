@@ -14,7 +14,8 @@ _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 def register(spark: "SparkSession", warehouse: str) -> None:
     """Create views by name over the tables in folder `warehouse` (path or URL).
 
-    In a catalog the tables already have names.
+    In a catalog the tables already have names. Times are in the zone of the session, `spark.sql.session.timeZone`, which also
+    holds for what else the session does, and so is not set here.
     """
     from kafka_lagoon.delta.warehouse import at_path  # noqa: PLC0415
     from kafka_lagoon.query.spark_engine import make_available  # noqa: PLC0415  the schemas alone must not cost a Spark import

@@ -144,6 +144,28 @@ def test_csv_can_be_read_back(sql) -> None:
     assert out.splitlines(keepends=True)[-1] == 'billing,,"",,"a,""b"\r\n'
 
 
+def test_intervals_are_spelled_alike_in_every_format(sql, tmp_path: Path) -> None:
+    """Parquet, which has no such intervals, gets the same text; intervals within other values are a line."""
+    out, statement = tmp_path / "a.parquet", "SELECT INTERVAL '1 day 13.64 seconds' AS a UNION ALL SELECT NULL"
+    assert sql("--out", str(out), statement) == (0, "", "")
+    assert pq.read_table(out).to_pylist() == [{"a": "1 day 00:00:13.64"}, {"a": None}]
+    assert sql(statement)[1] == "a\n1 day 00:00:13.64\nnull\n"
+    assert sql("--format", "csv", statement)[1] == "a\r\n1 day 00:00:13.64\r\n\r\n"
+    assert sql("--json", statement)[1].splitlines()[0] == '{"a": "1 day 00:00:13.64"}'
+    code, _, complaint = sql("--out", str(out), "SELECT [INTERVAL 1 DAY] AS a")
+    assert (code, complaint.count("\n")) == (1, 1)
+
+
+def test_a_plan_is_shown_as_lines(sql) -> None:
+    """A table of one line, with an escape for each end of a line, could not be read. Other formats keep the columns."""
+    code, out, _ = sql("-- why?\nEXPLAIN SELECT count(*) FROM records")
+    assert code == 0
+    assert out.count("\n") > 3
+    assert "u000a" not in out
+    assert all(line.isprintable() for line in out.splitlines())
+    assert json.loads(sql("--json", "EXPLAIN SELECT 1")[1]).keys() == {"explain_key", "explain_value"}
+
+
 def test_a_file_is_written_whole_or_not_at_all(sql, tmp_path: Path) -> None:
     """--out writes every format; after an error among the rows the earlier file is unchanged, and no other file is left."""
     out = tmp_path / "lag.parquet"

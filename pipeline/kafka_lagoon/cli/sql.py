@@ -13,12 +13,12 @@ from kafka_lagoon.cli.engines import opened
 from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.out_files import out_file
 from kafka_lagoon.cli.pipes import write
-from kafka_lagoon.cli.sql_formats import FORMATS, JSON, TABLE, SqlFormat
+from kafka_lagoon.cli.sql_formats import FORMATS, JSON, PLAN, TABLE, SqlFormat
 from kafka_lagoon.cli.terminal import COMPLETE, say_exactly
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query import duckdb_engine
-from kafka_lagoon.query.statements import Rows, mentioned, refuse_writing, type_name
+from kafka_lagoon.query.statements import Rows, explains, mentioned, refuse_writing, type_name
 from kafka_lagoon.query.views import NAMES, VIEWS, column_comments
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.tables.schema import TABLES
@@ -81,12 +81,13 @@ def sql_arguments(options: Namespace, environ: Mapping[str, str]) -> SqlArgument
         raise ConfigError([*problems, *error.problems]) from None
     if problems:
         raise ConfigError(problems)
+    name = _format(options)
     return SqlArguments(
         settings=settings,
         statement=statement,
         described=described[1] if described else None,
         engine=options.engine,
-        format=FORMATS[_format(options)],
+        format=PLAN if name == TABLE and statement and explains(statement) else FORMATS[name],
         out=options.out,
         pager=options.pager,
     )

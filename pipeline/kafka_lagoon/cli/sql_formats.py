@@ -7,8 +7,7 @@ exact.
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from datetime import date, datetime, time
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from itertools import chain
@@ -18,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_lagoon.cli.kafka.formatting import as_text, base64_object, text_or_bytes
+from kafka_lagoon.cli.sql_times import spelled_interval, values_of
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.statements import Rows
@@ -44,6 +44,12 @@ def table_blocks(rows: Rows) -> Iterator[str]:
         yield "".join(f"{aligned_line(line, widths, right)}\n" for line in batch)
 
 
+def plan_lines(rows: Rows) -> Iterator[str]:
+    """The lines of plans, which EXPLAIN returns in its last column."""
+    for columns in _columns(rows):
+        yield "".join(f"{printable(line)}\n" for plan in columns[-1] for line in plan.splitlines())
+
+
 def csv_blocks(rows: Rows, spell: Callable[[str], str] = str) -> Iterator[str]:
     """RFC 4180; null is an empty field, an empty text is quoted, as in PostgreSQL."""
     yield _csv_line([_csv_cell(spell(name)) for name in rows.schema.names])
@@ -61,16 +67,26 @@ def json_blocks(rows: Rows) -> Iterator[str]:
 
 
 def write_parquet(rows: Rows, path: Path) -> None:
-    """A Parquet file of the rows; TableError if a column's type has no place in Parquet."""
+    """A Parquet file of the rows, intervals as text; TableError if a column's type has no place in Parquet."""
     import pyarrow.parquet as pq  # noqa: PLC0415  0.1 s that the other formats do not have to wait
 
     refuse_equal_names(rows.schema)
+    schema = pa.schema([field.with_type(pa.string()) if _is_interval(field.type) else field for field in rows.schema])
     try:
-        with pq.ParquetWriter(path, rows.schema, compression="zstd") as file:
+        with pq.ParquetWriter(path, schema, compression="zstd") as file:
             for batch in rows.batches:
-                file.write_batch(batch)
+                columns = [_spelled(column) if _is_interval(column.type) else column for column in batch.columns]
+                file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
     except pa.ArrowException as error:
         raise TableError(f"--format parquet: {' '.join(str(error).split())}") from error
+
+
+def _is_interval(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_interval(kind) or pa.types.is_duration(kind))
+
+
+def _spelled(intervals: pa.Array) -> pa.Array:
+    return pa.array(list(map(_scalar, intervals.to_pylist())), pa.string())
 
 
 def refuse_equal_names(schema: pa.Schema) -> None:
@@ -85,7 +101,7 @@ def _columns(rows: Rows) -> Iterator[list[list[Any]]]:
     """The values of each batch by column, in kinds that JSON has, and bytes."""
     convert = [None if _is_plain(kind) else _converter(kind) for kind in rows.schema.types]
     for batch in rows.batches:
-        values = map(_values, batch.columns)
+        values = map(values_of, batch.columns)
         yield [list(map(one, column)) if one else column for one, column in zip(convert, values, strict=True)]
 
 
@@ -94,18 +110,9 @@ def _is_plain(kind: pa.DataType) -> bool:
     return kind in _PLAIN or pa.types.is_integer(kind)
 
 
-def _values(column: pa.Array) -> list[Any]:
-    """Python's values, or text for times that Python does not have: nanoseconds, years beyond 9999."""
-    if not (pa.types.is_timestamp(column.type) and column.type.unit == "ns"):
-        with suppress(ValueError, OverflowError):
-            values: list[Any] = column.to_pylist()
-            return values
-    return list(column.cast(pa.string()).to_pylist())
-
-
 def _converter(kind: pa.DataType) -> Callable[[Any], Any]:
     """Make the function that converts values of a type, nested values too, for JSON."""
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         item = _converter(kind.value_type)
         return lambda value: value if value is None else [item(one) for one in value]
     if pa.types.is_struct(kind):
@@ -131,8 +138,10 @@ def _scalar(value: Any) -> Any:
             digits = "milliseconds" if value.microsecond % 1000 == 0 else "microseconds"
             text = value.replace(tzinfo=None).isoformat(timespec=digits)  # results are in UTC
             return f"{text}Z" if value.tzinfo else text
-        case date() | time():
+        case date():
             return value.isoformat()
+        case timedelta() | pa.MonthDayNano():
+            return spelled_interval(value)
         case Decimal() if value.as_tuple().exponent == 0:
             return int(value)
         case Decimal() if Decimal(repr(float(value))) == value:
@@ -207,6 +216,7 @@ class SqlFormat:
                 file.writelines(self.blocks(rows))
 
 
+PLAN = SqlFormat(meaning="for people: the plan of EXPLAIN", blocks=plan_lines, is_paged=True)
 TABLE, JSON = "table", "json"
 FORMATS: Mapping[str, SqlFormat] = {
     TABLE: SqlFormat(

@@ -74,10 +74,19 @@ def refuse_writing(statement: str) -> None:
     """
     if not statement.isascii() and any("\ud800" <= character <= "\udfff" for character in statement):
         raise ConfigError(["the statement is not text in UTF-8"])
-    match = _FIRST_WORD.match(statement)
-    word = match[1] if match else ""
+    word = _first_word(statement)
     if word.lower() not in _READS:
         raise refused("SELECT and other statements that read", word or "an empty statement")
+
+
+def explains(statement: str) -> bool:
+    """True if the result of a statement is a plan: a text of many lines."""
+    return _first_word(statement).lower() == "explain"
+
+
+def _first_word(statement: str) -> str:
+    match = _FIRST_WORD.match(statement)
+    return match[1] if match else ""
 
 
 def refused(runs: str, what: str = "") -> ConfigError:
