@@ -94,12 +94,29 @@ def test_answers_are_those_of_the_whole_history(
 
 @pytest.mark.parametrize("command", ["health", "changes"])
 def test_times_at_the_ends_of_the_calendar(lake: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
-    """The years 1 to 9999 are accepted: all of the history is since the first day, and nothing since the last one."""
+    """The years 1 to 9999 are accepted: all of the history is since the first day and until the last one."""
     since_the_first = answer(lake, capsys, command, "--since", "0001-01-01")
     assert since_the_first == answer(lake, capsys, command, "--since", "300d ago")
     assert len(since_the_first) > 1
-    since_the_last = answer(lake, capsys, command, "--since", "9999-12-31T23:59:59.999")
-    assert {row["kind"] for row in since_the_last} == {"snapshot"}
+    until_the_last = answer(lake, capsys, command, "--since", "0001-01-01", "--at", "9999-12-31T23:59:59.999")
+    assert since_the_first == until_the_last
+
+
+@pytest.mark.parametrize("limits", [(), ("--fail-above", "age=1d")])
+@pytest.mark.parametrize("command", ["health", "changes"])
+def test_an_empty_span_is_refused(
+    lake: Path, capsys: pytest.CaptureFixture[str], command: str, limits: tuple[str, ...]
+) -> None:
+    """A mistaken year has an answer without rows, which a schedule would take for good news."""
+    for words, fault in (
+        (("--since", "9999-12-31"), "--since 9999-12-31T00:00:00.000Z is in the future"),
+        (
+            ("--since", "2025-11-21T12:00", "--at", "2025-11-21T11:00"),
+            "--since 2025-11-21T12:00:00.000Z is later than --at 2025-11-21T11:00:00.000Z",
+        ),
+    ):
+        assert main([command, *words, *limits, "--warehouse", str(lake)]) == 2
+        assert capsys.readouterr() == ("", f"lagoon: {fault}: no snapshot is in this span\n")
 
 
 def _time(word: str) -> str:

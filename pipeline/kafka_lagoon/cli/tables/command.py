@@ -15,9 +15,10 @@ from kafka_lagoon.cli.command import Invocation, Kind
 from kafka_lagoon.cli.engines import opened, opened_until
 from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.output import CommandOutput, Rows, RowSet, show
-from kafka_lagoon.cli.people import Screen, table
+from kafka_lagoon.cli.people import Screen, moment, table
 from kafka_lagoon.cli.sql_formats import json_blocks
 from kafka_lagoon.cli.tables.snapshots import COLUMNS, ChosenSnapshot, MissingSnapshot, choose_snapshots
+from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.history import Windows
 from kafka_lagoon.query.statements import Ask, first_tuples, tuples
@@ -212,6 +213,7 @@ def _run(
 ) -> int:
     options, now_ms = invocation.options, invocation.clock.now_ms()
     settings = loaded(options, invocation.environ, cluster_needed=False)
+    _refuse_an_empty_span(options, now_ms)
     at_ms = options.at.at_ms(now_ms) if options.at else None
     latest = None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
     with opened(settings, {"snapshots"}, options.engine, Newest(times=[latest])) as ask:
@@ -231,6 +233,15 @@ def _run(
     with opened_until(settings, {"snapshots", *relations}, options.engine, windows, suffices) as ask:
         context = replace(context, ask=ask)
         return _shown(context, answer(context))
+
+
+def _refuse_an_empty_span(options: Namespace, now_ms: int) -> None:
+    """Raise ConfigError if --since is later than --at, or than now: an answer without rows would pass for good news."""
+    since: Moment | None = getattr(options, "since", None)
+    end_ms = now_ms if options.at is None else options.at.at_ms(now_ms)
+    if since is not None and since.at_ms(now_ms) > end_ms:
+        end = "in the future" if options.at is None else f"later than --at {moment(end_ms)}"
+        raise ConfigError([f"--since {moment(since.at_ms(now_ms))} is {end}: no snapshot is in this span"])
 
 
 def _shown(context: TablesContext, output: CommandOutput) -> int:
