@@ -24,7 +24,7 @@ from kafka_lagoon.ingest.commit import RunOutput, commit
 from kafka_lagoon.tables import snapshot_rows
 from kafka_lagoon.tables.columns import TIMESTAMP, Column
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES
-from kafka_lagoon.tables.schema import ADMIN_ACTIONS, HEADER, STATE_TABLES, TABLES, WRITE_TABLES
+from kafka_lagoon.tables.schema import ADMIN_ACTIONS, HEADER, STATE_TABLES, STORED_CHANGES, TABLES, WRITE_TABLES
 from kafka_lagoon.tables.table import STATISTICS_COLUMNS, Table
 from tests.clock import CLOCK
 from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS
@@ -42,6 +42,7 @@ VALUES: dict[pa.DataType, tuple[Any, ...]] = {
     pa.binary(): (b"", b"\x00\xff", b"raw" * 50),
 }
 TYPICAL, NULLS = range(4), -1  # seeds of rows: values and nulls mixed, and all nullable columns null
+LATER_TABLES = (STORED_CHANGES, *WRITE_TABLES)
 
 
 def struct_class(kind: pa.StructType) -> type[Any]:
@@ -107,12 +108,12 @@ def fill(warehouse: Warehouse, first: int = 0) -> None:
             publish(lock, made)
     for number, batches in enumerate(zip(*[record_batches()] * 2, strict=True), first):
         _archive(warehouse, number, batches)
-        for table in WRITE_TABLES:
+        for table in LATER_TABLES:
             _write(warehouse, table, number)
 
 
 def _write(warehouse: Warehouse, table: Table, number: int) -> None:
-    """Write rows about writes to a cluster: actions before they are sent, and a finished action."""
+    """Write rows of changes, or about writes to a cluster: actions before they are sent, and a finished action."""
     seeds, day = ((0, 2), (1, NULLS))[number % 2], date(2025, 11, 21 + number % 10)
     made = [row_of(table, seed) for seed in seeds]
     if table == ADMIN_ACTIONS:
@@ -146,11 +147,11 @@ def _archive(warehouse: Warehouse, number: int, batches: tuple[tuple[str, str | 
 def make_old(lake: Path) -> None:
     """SnapshotLock a warehouse into one of version 0.1.0: bounds of few columns, which no property names; no records.cluster.
 
-    Tables of what was written to clusters were not there.
+    Tables of changes, and of what was written to clusters, were not there.
     """
-    for table in WRITE_TABLES:
+    for table in LATER_TABLES:
         shutil.rmtree(lake / table.name)
-    for table in TABLES[: -len(WRITE_TABLES)]:
+    for table in (table for table in TABLES if table not in LATER_TABLES):
         log = lake / table.name / "_delta_log"
         for file in log.glob("*.crc"):
             file.unlink()

@@ -144,3 +144,14 @@ def test_a_long_history_is_read_in_parts(ask: Ask, of_a_day: int, parts: int) ->
     assert named[-1][0] == str(days[-1])
     day_after = [str(date.fromisoformat(last) + timedelta(days=1)) for _, last in named[1:]]
     assert [first for first, _ in named[:-1]] == day_after
+
+
+@pytest.mark.long
+def test_short_parts(ask: Ask) -> None:
+    """Each snapshot of the history is in one part, and a part has at most so many."""
+    scope = scopes(ask, ["default"], None, 24)[0]
+    assert len(scope.runs) > 3
+    chosen = "SELECT snapshot_id FROM snapshots WHERE cluster = 'default' AND"
+    parts = [scope.rows(f"{chosen} {condition}") for condition in scope.short_parts(3)]
+    assert {len(part) for part in parts[:-1]} == {3}
+    assert sorted(one for part in parts for (one,) in part) == sorted(run.snapshot_id for run in scope.runs)

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from kafka_lagoon.cli.arguments import DUCKDB, SPARK
 from kafka_lagoon.cli.terminal import warn
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.query import duckdb_engine
+from kafka_lagoon.query import duckdb_engine, history
 from kafka_lagoon.query.duckdb_tables import NeedsSpark
 from kafka_lagoon.query.history import Windows
 from kafka_lagoon.query.statements import Ask
@@ -38,13 +38,7 @@ def opened_until(
 ) -> Iterator[Ask]:
     """Open these tables and views over the first of the windows that suffices; the last one is opened without that check."""
     relations = set(names)
-    *tried, last = windows
-    for window in tried:
-        with opened(settings, relations, engine, window) as ask:
-            if suffices(ask):
-                yield ask
-                return
-    with opened(settings, relations, engine, last) as ask:
+    with history.opened_until(lambda window: opened(settings, relations, engine, window), windows, suffices) as ask:
         yield ask
 
 

@@ -22,6 +22,7 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.maintain import maintain_table
 from kafka_lagoon.settings import Settings
+from kafka_lagoon.text import counted
 
 
 @frozen
@@ -82,7 +83,7 @@ def _maintain_tables(arguments: MaintainArguments, clock: Clock) -> int:
     idle: list[str] = []
 
     def maintain(outcome: RunOutcome) -> int:
-        maintained = _maintain_one(warehouse, options, clock, outcome, old_rows)
+        maintained = _maintain_one(warehouse, arguments, clock, outcome, old_rows)
         line = maintained_line(maintained, options)
         if line is None:
             idle.append(maintained.table)
@@ -104,10 +105,11 @@ def _maintain_tables(arguments: MaintainArguments, clock: Clock) -> int:
 
 
 def _maintain_one(
-    warehouse: Warehouse, options: MaintainOptions, clock: Clock, outcome: RunOutcome, old_rows: OldRows
+    warehouse: Warehouse, arguments: MaintainArguments, clock: Clock, outcome: RunOutcome, old_rows: OldRows
 ) -> Maintained:
     """Maintain one table and describe the result in `outcome`."""
-    maintained = maintain_table(warehouse, str(outcome.table), options, clock, old_rows)
+    options, sql = arguments.options, arguments.settings.sql
+    maintained = maintain_table(warehouse, str(outcome.table), options, clock, old_rows, sql)
     outcome.rows_removed = maintained.old.rows
     outcome.files_rewritten, outcome.files_removed = maintained.before.count, maintained.removed.count
     return maintained
@@ -117,6 +119,8 @@ def maintained_line(maintained: Maintained, options: MaintainOptions) -> str | N
     """Make the line of a table: rows and files that were, or would be, rewritten and removed; None for nothing."""
     would = "would be " if options.dry_run else ""
     parts = []
+    if maintained.stored_days:
+        parts.append(f"changes of {counted(maintained.stored_days, 'day')} {would}stored")
     if maintained.old.rows:
         parts.append(f"{maintained.old.rows:,} old rows of {maintained.old.days:,} days {would}removed")
     if maintained.days:

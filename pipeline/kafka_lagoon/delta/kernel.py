@@ -166,10 +166,11 @@ class Kernel:
         now_ms: int,
         *,
         rows_go: bool = False,
+        rows_come: bool = False,
     ) -> int:
         """Put files, by day, in the place of others that have the same rows; returns the version that has them.
 
-        With `rows_go` the others have rows that go with them.
+        With `rows_go` the others have rows that go with them, with `rows_come` the files have rows that come with them.
 
         Conflict if anything has been committed since `state`; TableError for anything else.
         """
@@ -178,7 +179,7 @@ class Kernel:
         for day, added in files.items():
             partition = column, day
             lines += [
-                add_action(file, _below(state.location, file.url), partition, data_change=False) for file in added
+                add_action(file, _below(state.location, file.url), partition, data_change=rows_come) for file in added
             ]
         builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.MANUAL_UPDATE"))
         try:

@@ -187,7 +187,7 @@ def open_warehouse(
     if settings.warehouse:
         _check_creation(warehouse, settings)
         check_writable(warehouse)
-    _prepare_all(warehouse, tables, clock)
+    prepare_tables(warehouse, tables, clock)
     return warehouse
 
 
@@ -202,11 +202,11 @@ def open_alone(delta: Kernel, settings: Settings, tables: Sequence[Table], clock
     warehouse = _at_path(None, delta, path)
     _check_creation(warehouse, settings)
     check_writable(warehouse)
-    _prepare_all(warehouse, tables, clock)
+    prepare_tables(warehouse, tables, clock)
     return warehouse
 
 
-def _prepare_all(warehouse: Warehouse, tables: Sequence[Table], clock: Clock) -> None:
+def prepare_tables(warehouse: Warehouse, tables: Sequence[Table], clock: Clock) -> None:
     """Create or complete tables; all tables, so that queries over several find them, if there are none."""
     with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS), ThreadPoolExecutor(PARALLEL) as threads:
         is_new = tables != TABLES and warehouse.kernel.load(warehouse.locations["snapshots"]) is None

@@ -32,9 +32,10 @@ _MACROS = (
     "explode(list) AS unnest(list)",
     "array_join(list, separator) AS array_to_string(list, separator)",
 )
-_FEW_ROWS = 80_000
-# Views with few rows for each snapshot, which other views name often.
-_OF_SNAPSHOTS = frozenset({"table_coverage", "day_snapshots"})
+_FEW_ROWS = 20_000
+# Views with few rows for each snapshot, which other views name: day_snapshots more than ten times.
+_NAMED_OFTEN = "day_snapshots"
+_OF_SNAPSHOTS = frozenset({"table_coverage", "change_days", _NAMED_OFTEN})
 _ROWS_PER_BATCH = 2048  # DuckDB's vector size
 _INTERRUPT_EVERY_S = 0.05
 
@@ -99,9 +100,9 @@ def make_available(
     A table that a later version added is empty until a run of that version creates it. TableError if another table is gone,
     NeedsSpark if DuckDB cannot read it.
     """
-    is_bounded = window is not None and not isinstance(window, Newest)
-    once = _OF_SNAPSHOTS if is_bounded else frozenset()
-    _create(connection, names, lambda table: _select(connection, table, folder / table.name, window), once)
+    wanted, is_bounded = with_needs(names), window is not None and not isinstance(window, Newest)
+    once = _OF_SNAPSHOTS if is_bounded or _NAMED_OFTEN in wanted else frozenset()
+    _create(connection, wanted, lambda table: _select(connection, table, folder / table.name, window), once)
 
 
 def _select(

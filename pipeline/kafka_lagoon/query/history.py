@@ -1,6 +1,7 @@
 """Finds how far back a question about some snapshots has to read, and when the newest of them is late."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 
 from kafka_lagoon.query.statements import Ask, tuples
@@ -40,6 +41,21 @@ def windows(begins: Sequence[datetime | None], ends: Sequence[datetime]) -> Wind
         ),
         None,
     ]
+
+
+@contextmanager
+def opened_until(
+    opened: Callable[[Window | None], AbstractContextManager[Ask]], tried: Windows, suffices: Callable[[Ask], bool]
+) -> Iterator[Ask]:
+    """Open tables over the first of the windows that suffices; the last one is opened without that check."""
+    *others, last = tried
+    for window in others:
+        with opened(window) as ask:
+            if suffices(ask):
+                yield ask
+                return
+    with opened(last) as ask:
+        yield ask
 
 
 def has_predecessors(ask: Ask, condition: str, values: Sequence[int | str]) -> bool:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.group_sums import SUMS, UNCOMMITTED, whole_sum
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
-from kafka_lagoon.tables.schema import HEADER, STATE_TABLES, TABLES, WRITE_TABLES
+from kafka_lagoon.tables.schema import HEADER, STATE_TABLES, STORED_CHANGES, TABLES, WRITE_TABLES
 from kafka_lagoon.tables.table import Table
 
 CREATE = "CREATE OR REPLACE VIEW"
@@ -72,6 +72,24 @@ def _published(table: Table) -> View:
 
 _SUMS = {"sum_of_lag": whole_sum("lag"), "sum_of_lag_behind": whole_sum("behind.lag")}
 
+# Views that compute changes; tests/query/test_views.py demands another number when one of them says something else.
+CHANGES_VERSION = 1
+
+
+def _state(over: str) -> str:
+    """What stored changes of a day depend on: the rows of view table_coverage, which later runs can only remove."""
+    parts = (
+        f"count(*){over}",
+        f"sum(unix_millis(captured_at)){over}",
+        f"sum(coalesce(unix_millis(previous_captured_at), 0)){over}",
+        f"count(problem){over}",
+    )
+    numbers = ", ' ', ".join(f"CAST(CAST({part} AS BIGINT) AS STRING)" for part in parts)
+    return f"concat('{CHANGES_VERSION} ', {numbers})"
+
+
+_STATES = {"state": _state(""), "state_of_rows": _state(" OVER of_day")}
+
 # Views over several snapshots; tests/query/views/ has worked examples of each.
 HISTORY = (
     "consecutive_snapshots",
@@ -89,10 +107,13 @@ HISTORY = (
 )
 # Views of changes and findings, each after those that it reads; with worked examples, too.
 CHANGES = (
+    "change_days",
     "day_snapshots",
     "topology_facts",
     "described_entities",
     "partition_differences",
+    "computed_changes",
+    "daily_changes",
     "late_list_changes",
     "topology_changes",
     "health_findings",
@@ -116,7 +137,7 @@ VIEWS = (  # each after those that it reads
         )
     ),
     *map(_published, STATE_TABLES[:-1]),  # every row of the last table, snapshots, is published
-    *(_view(name, name, **_SUMS) for name in (*HISTORY, *CHANGES, "owner_totals")),
+    *(_view(name, name, **_SUMS, **_STATES) for name in (*HISTORY, *CHANGES, "owner_totals")),
 )
 NAMES = (*(table.name for table in TABLES), *(view.name for view in VIEWS))
 
@@ -138,7 +159,9 @@ def in_order_of_reading(names: Iterable[str]) -> list[Table]:
     """
     wanted = set(names)
     return [
-        table for table in (STATE_TABLES[-1], *STATE_TABLES[:-1], *RECORD_TABLES, *WRITE_TABLES) if table.name in wanted
+        table
+        for table in (STATE_TABLES[-1], *STATE_TABLES[:-1], STORED_CHANGES, *RECORD_TABLES, *WRITE_TABLES)
+        if table.name in wanted
     ]
 
 

@@ -10,7 +10,7 @@ from kafka_lagoon.report.values import with_owner
 
 LOSS_WITHIN_S = 86_400  # a loss that is expected within a day is a warning
 MOST = 1_000  # rows of each kind that the page takes
-_OF_A_PART = 600  # snapshots: two days of them every five minutes have 576
+_OF_A_PART = 300  # snapshots: a day of them every five minutes has 288
 
 _WORST_CHANGE = (
     "CASE change_type WHEN 'truncated' THEN 0 WHEN 'recreated' THEN 1 WHEN 'moved_back' THEN 2 WHEN 'removed' THEN 3 "

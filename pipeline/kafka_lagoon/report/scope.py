@@ -114,6 +114,15 @@ class Scope:
             counted += runs
         return [_days(days[-1], days[0]) for days in parts]
 
+    def short_parts(self, most: int) -> Sequence[str]:
+        """Conditions for at most so many snapshots of the history each, for views whose rows are of one snapshot each."""
+        pieces = [self.runs[first : first + most] for first in range(0, len(self.runs), most)]
+        return [
+            f"{_days(piece[0].snapshot_date, piece[-1].snapshot_date)} "
+            f"AND captured_at BETWEEN timestamp_millis({piece[0].captured_ms}) AND timestamp_millis({piece[-1].captured_ms})"
+            for piece in pieces
+        ]
+
     def places(self) -> str:
         """A query for the snapshots of the history, each with the number of its point; its question mark is the cluster."""
         return f"""

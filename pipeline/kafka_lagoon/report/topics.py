@@ -8,7 +8,7 @@ from kafka_lagoon.report.charts import Reading, Series
 from kafka_lagoon.report.scope import PublishedSnapshot, Scope, ids, of
 
 WATCHED = 50  # topics whose throughput is read over time
-_OF_A_PART = 300  # snapshots: a day of them every five minutes has 288; single days cost no more than all at once
+_OF_A_PART = 144  # snapshots: half a day of them every five minutes; parts cost no more than all at once
 _LEAST_SPAN_MS = 3_600_000  # growth of less time says nothing about days
 
 
@@ -133,7 +133,7 @@ def _rates(scope: Scope, name: str, values: Sequence[str]) -> Iterator[tuple[Any
     `name` is an expression with `values`.
     """
     largest: dict[tuple[int, str | None], Sequence[Any]] = {}
-    for days in scope.parts(_OF_A_PART):
+    for days in scope.short_parts(_OF_A_PART):
         for point, named, *rates in _rates_of(scope, days, name, values):
             known = largest.get((point, named), rates)  # a point may have snapshots of two parts
             largest[point, named] = [_larger(first, second) for first, second in zip(rates, known, strict=True)]

@@ -1,6 +1,7 @@
 """Maintains one table: removes old rows, joins files, and removes old files.
 
-Of the archive, commits that dead ingests left pending are made first. Other tables do not depend on them.
+Of the archive, commits that dead ingests left pending are made first. Other tables do not depend on them. Changes of days
+that are over are stored.
 """
 
 from dataclasses import replace
@@ -10,19 +11,31 @@ from kafka_lagoon.delta.maintain import Maintained, MaintainOptions, maintain
 from kafka_lagoon.delta.old_rows import OldRows
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.ingest.pending_commits import commit_pending_of_all
+from kafka_lagoon.job_settings import SqlSettings
+from kafka_lagoon.runs.stored_changes import store_changes
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
+from kafka_lagoon.tables.schema import STORED_CHANGES
 
 _OF_RECORDS = {table.name for table in RECORD_TABLES}
 
 
 def maintain_table(
-    warehouse: Warehouse, table: str, options: MaintainOptions, clock: Clock, old_rows: OldRows | None = None
+    warehouse: Warehouse,
+    table: str,
+    options: MaintainOptions,
+    clock: Clock,
+    old_rows: OldRows | None = None,
+    sql: SqlSettings | None = None,
 ) -> Maintained:
     """Maintain a table; returns what was done, or what a dry run would do. Raises as `delta.maintain.maintain` does.
 
-    TableError, too, if a table of the archive was replaced while commits are pending.
+    TableError, too, if a table of the archive was replaced while commits are pending. DuckDB finds the changes that are
+    stored, with the limits of `sql`; without these none are.
     """
     if table in _OF_RECORDS and not options.dry_run:
         commit_pending_of_all(warehouse, clock)
+    stored_days = 0
+    if table == STORED_CHANGES.name and sql is not None:
+        stored_days = store_changes(warehouse, sql, clock, dry_run=options.dry_run).stored
     (maintained,) = maintain(warehouse, replace(options, tables=(table,)), clock, old_rows)
-    return maintained
+    return replace(maintained, stored_days=stored_days)

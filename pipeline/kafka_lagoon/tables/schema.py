@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from kafka_lagoon.tables.change_rows import StoredChangeRow
 from kafka_lagoon.tables.columns import columns_of
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
 from kafka_lagoon.tables.snapshot_rows import SnapshotHeader
@@ -50,4 +51,16 @@ RESTORE_MAP = _writing("restore_map", RestoreMapRow, WITH_DOMAINS)
 RESTORE_RECEIPTS = _writing("restore_receipts", RestoreReceiptRow)
 WRITE_TABLES = (ADMIN_ACTIONS, RESTORE_MAP, RESTORE_RECEIPTS)
 
-TABLES = (*STATE_TABLES, *RECORD_TABLES, *WRITE_TABLES)
+# Changes between snapshots, of days that are over; they follow from the state tables, which can compute them again.
+STORED_CHANGES = Table(
+    name="stored_changes",
+    row=StoredChangeRow,
+    comment=comment_of(StoredChangeRow),
+    columns=(*columns_of(StoredChangeRow), day_column(SNAPSHOT_DATE, "captured_at")),
+    features={},
+    bounded_in_0_1=(),
+    log_days=STATE_LOG_DAYS,
+    is_optional=True,
+)
+
+TABLES = (*STATE_TABLES, STORED_CHANGES, *RECORD_TABLES, *WRITE_TABLES)

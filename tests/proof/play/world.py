@@ -78,7 +78,7 @@ def retried(call: Callable[[], T]) -> T:
     while True:
         try:
             return call()
-        except KafkaException:
+        except (KafkaException, TimeoutError):  # the latter of a future: no answer yet
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.2)

@@ -9,9 +9,16 @@ CREATE OR REPLACE VIEW day_snapshots (
   first_place COMMENT 'The smallest number of the day.',
   last_place COMMENT 'The largest number of the day.'
 )
-COMMENT 'The snapshots that show the changes of a UTC day in a table: those of the day, and the last one before it.'
+COMMENT 'The snapshots that show the changes of a UTC day in a table: those of the day, and the last one before it. Days whose changes table stored_changes has are left out.'
 AS
-WITH listed AS (
+WITH days AS (
+  SELECT
+    table_coverage.*,
+    {state_of_rows} AS state
+  FROM table_coverage
+  WINDOW of_day AS (PARTITION BY cluster, cluster_id, snapshot_date)
+),
+listed AS (
   SELECT
     coverage.cluster,
     coverage.cluster_id,
@@ -20,7 +27,12 @@ WITH listed AS (
     CASE sides.number WHEN 0 THEN coverage.snapshot_id ELSE coverage.previous_snapshot_id END AS snapshot_id,
     CASE sides.number WHEN 0 THEN coverage.snapshot_date ELSE coverage.previous_snapshot_date END AS snapshot_date,
     coverage.place - sides.number AS place
-  FROM table_coverage AS coverage
+  FROM days AS coverage
+  ANTI JOIN (SELECT cluster, cluster_id, snapshot_date, state FROM stored_changes WHERE change_type IS NULL) AS stored
+    ON coverage.cluster = stored.cluster
+    AND coverage.cluster_id IS NOT DISTINCT FROM stored.cluster_id
+    AND coverage.snapshot_date = stored.snapshot_date
+    AND coverage.state = stored.state
   CROSS JOIN (VALUES (0), (1)) AS sides (number)
   WHERE
     coverage.problem IS NULL

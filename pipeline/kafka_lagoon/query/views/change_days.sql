@@ -1,0 +1,17 @@
+CREATE OR REPLACE VIEW change_days (
+  cluster COMMENT 'Name of the cluster in the configuration.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
+  snapshot_date COMMENT 'A UTC day with published snapshots.',
+  snapshots COMMENT 'Number of these snapshots.',
+  state COMMENT 'Text that changes with the snapshots that the changes of the day follow from: rows of stored_changes with the same text are right.'
+)
+COMMENT 'UTC days of each cluster, with the state of their published snapshots.'
+AS
+SELECT
+  cluster,
+  cluster_id,
+  snapshot_date,
+  count(DISTINCT snapshot_id) AS snapshots,
+  {state} AS state
+FROM table_coverage
+GROUP BY cluster, cluster_id, snapshot_date

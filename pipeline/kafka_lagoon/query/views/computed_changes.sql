@@ -1,0 +1,296 @@
+CREATE OR REPLACE VIEW computed_changes (
+  cluster COMMENT 'Name of the cluster in the configuration.',
+  cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
+  snapshot_id COMMENT 'The published snapshot that shows the change first.',
+  snapshot_date COMMENT 'UTC day of captured_at; filter by it, and only these days and the snapshot before them are read.',
+  captured_at COMMENT 'When the snapshot began to read the cluster.',
+  previous_snapshot_id COMMENT 'The snapshot that it is compared with: the latest earlier snapshot with the whole table (table_coverage), or the latest whose list has the same visibility (late_list_changes).',
+  previous_captured_at COMMENT 'When that snapshot began: the change was made between the two.',
+  change_type COMMENT 'added, removed, changed, recreated (a topic under its old name), moved_back (a commit, or the start of a log) or truncated (the end of a log went down).',
+  entity_type COMMENT 'Type of the changed entity: cluster, broker, voter, log_dir, topic, partition, reassignment, config, feature, quota, scram_user, delegation_token, acl, group, member or group_partition (ownership and commit of a partition by a group).',
+  entity COMMENT 'The broker, topic-partition, group, member or ACL, for people.',
+  attribute COMMENT 'The attribute that changed: the name of its column, config or quota, or the mechanism of a SCRAM user; null for the entity as a whole.',
+  old_value COMMENT 'The value before: a topic or member by its id, lists of brokers as [1, 2], iterations of a SCRAM user; null if there was none, or if it is secret.',
+  new_value COMMENT 'The value now; null if there is none, or if it is secret. A config that is not set any more has its default.',
+  source COMMENT 'Where a config is set, as Kafka names it, e.g. TOPIC_CONFIG; null for other changes.',
+  topic COMMENT 'Name of the topic; null if the change is not about a topic.',
+  partition COMMENT 'Partition number; null if the change is not about a partition.',
+  group_id COMMENT 'group.id; null if the change is not about a group.',
+  broker_id COMMENT 'node.id of the broker; null if the change is not about a broker.',
+  is_proven COMMENT 'False for a topic or group that was added or removed while the list may be incomplete: permissions or settings may have changed instead.'
+)
+COMMENT 'Changes of the UTC days that stored_changes does not have, or not as the published snapshots are now; otherwise as in topology_changes.'
+AS
+-- Most facts hold in all snapshots of a day. So the snapshots of each fact are listed by day first, and only facts that some of
+-- them lack are compared.
+WITH facts AS (
+  SELECT
+    seen.cluster,
+    seen.cluster_id,
+    seen.day,
+    seen.first_place,
+    seen.last_place,
+    stated.table_name,
+    stated.kind,
+    stated.entity_type,
+    stated.entity,
+    stated.attribute,
+    stated.value,
+    stated.source,
+    stated.topic,
+    stated.partition,
+    stated.group_id,
+    stated.broker_id,
+    stated.ground,
+    array_agg(seen.place) AS places
+  FROM topology_facts AS stated
+  JOIN day_snapshots AS seen
+    ON stated.cluster = seen.cluster
+    AND stated.snapshot_id = seen.snapshot_id
+    AND stated.snapshot_date = seen.snapshot_date
+    AND stated.table_name = seen.table_name
+  GROUP BY
+    seen.cluster,
+    seen.cluster_id,
+    seen.day,
+    seen.first_place,
+    seen.last_place,
+    stated.table_name,
+    stated.kind,
+    stated.entity_type,
+    stated.entity,
+    stated.attribute,
+    stated.value,
+    stated.source,
+    stated.topic,
+    stated.partition,
+    stated.group_id,
+    stated.broker_id,
+    stated.ground
+  HAVING count(*) <= seen.last_place - seen.first_place
+),
+fact_places AS (
+  SELECT facts.*, explode(places) AS place FROM facts
+),
+sides AS (
+  -- The snapshots with a fact that the one before them, or the one after them, lacks.
+  SELECT fact_places.*, place + sides.number AS pair, sides.number = 0 AS is_new
+  FROM fact_places
+  CROSS JOIN (VALUES (0), (1)) AS sides (number)
+  WHERE
+    CASE sides.number
+      WHEN 0 THEN place > first_place AND NOT array_contains(places, place - 1)
+      ELSE place < last_place AND NOT array_contains(places, place + 1)
+    END
+),
+compared AS (
+  SELECT
+    cluster,
+    cluster_id,
+    day,
+    pair AS place,
+    table_name,
+    kind,
+    entity_type,
+    entity,
+    attribute,
+    source,
+    topic,
+    partition,
+    group_id,
+    broker_id,
+    ground,
+    bool_or(NOT is_new) AS was_there,
+    bool_or(is_new) AS is_there,
+    max(CASE WHEN NOT is_new THEN value END) AS old_value,
+    max(CASE WHEN is_new THEN value END) AS new_value
+  FROM sides
+  GROUP BY
+    cluster,
+    cluster_id,
+    day,
+    pair,
+    table_name,
+    kind,
+    entity_type,
+    entity,
+    attribute,
+    source,
+    topic,
+    partition,
+    group_id,
+    broker_id,
+    ground
+),
+differing AS (
+  SELECT *
+  FROM compared
+  WHERE
+    CASE kind
+      WHEN 'value' THEN was_there AND is_there AND old_value IS DISTINCT FROM new_value
+      WHEN 'held' THEN old_value IS DISTINCT FROM new_value
+      ELSE NOT was_there OR NOT is_there OR old_value <> new_value
+    END
+  UNION ALL
+  SELECT
+    cluster,
+    cluster_id,
+    day,
+    place,
+    table_name,
+    kind,
+    entity_type,
+    concat_ws(' ', group_id, concat(topic, '-', partition)),
+    attribute,
+    NULL,
+    topic,
+    partition,
+    group_id,
+    NULL,
+    ground,
+    was_there,
+    is_there,
+    old_value,
+    new_value
+  FROM partition_differences
+),
+unknown_commits AS (
+  SELECT DISTINCT cluster, snapshot_id, snapshot_date, group_id FROM collection_failures WHERE api = 'OffsetFetch'
+),
+topics_of_days AS (
+  SELECT seen.cluster, seen.cluster_id, seen.day, seen.table_name, topics.topic, topics.topic_id, array_agg(seen.place) AS places
+  FROM topics
+  JOIN day_snapshots AS seen
+    ON topics.cluster = seen.cluster
+    AND topics.snapshot_id = seen.snapshot_id
+    AND topics.snapshot_date = seen.snapshot_date
+    AND seen.table_name IN ('topics', 'reassignments', 'configs', 'consumer_groups', 'committed_offsets')
+  -- In a snapshot in which a topic was created again, its parts are those of either topic.
+  WHERE topics.problem IS DISTINCT FROM 'TOPIC_RECREATED_DURING_SNAPSHOT'
+  GROUP BY seen.cluster, seen.cluster_id, seen.day, seen.table_name, topics.topic, topics.topic_id
+),
+groups_of_days AS (
+  SELECT seen.cluster, seen.cluster_id, seen.day, seen.table_name, groups.group_id, array_agg(seen.place) AS places
+  FROM consumer_groups AS groups
+  JOIN day_snapshots AS seen
+    ON groups.cluster = seen.cluster
+    AND groups.snapshot_id = seen.snapshot_id
+    AND groups.snapshot_date = seen.snapshot_date
+    AND seen.table_name IN ('consumer_groups', 'committed_offsets')
+  LEFT JOIN unknown_commits
+    ON seen.table_name = 'committed_offsets'
+    AND groups.cluster = unknown_commits.cluster
+    AND groups.snapshot_id = unknown_commits.snapshot_id
+    AND groups.snapshot_date = unknown_commits.snapshot_date
+    AND groups.group_id = coalesce(unknown_commits.group_id, groups.group_id)
+  WHERE groups.problem IS NULL AND unknown_commits.snapshot_id IS NULL
+  GROUP BY seen.cluster, seen.cluster_id, seen.day, seen.table_name, groups.group_id
+),
+grounds_of_days AS (
+  SELECT seen.cluster, seen.cluster_id, seen.day, seen.table_name, described.ground, array_agg(seen.place) AS places
+  FROM described_entities AS described
+  JOIN day_snapshots AS seen
+    ON described.cluster = seen.cluster
+    AND described.snapshot_id = seen.snapshot_id
+    AND described.snapshot_date = seen.snapshot_date
+    AND described.table_name = seen.table_name
+  GROUP BY seen.cluster, seen.cluster_id, seen.day, seen.table_name, described.ground
+)
+SELECT
+  changes.cluster,
+  steps.cluster_id,
+  steps.snapshot_id,
+  changes.day AS snapshot_date,
+  steps.captured_at,
+  steps.previous_snapshot_id,
+  steps.previous_captured_at,
+  CASE
+    WHEN NOT changes.was_there AND changes.kind = 'thing' THEN 'added'
+    WHEN NOT changes.is_there AND changes.kind = 'thing' THEN 'removed'
+    WHEN changes.kind = 'thing' AND changes.entity_type = 'topic' THEN 'recreated'
+    WHEN changes.attribute = 'high_watermark' THEN 'truncated'
+    WHEN changes.attribute IN ('committed_offset', 'log_start_offset') THEN 'moved_back'
+    ELSE 'changed'
+  END AS change_type,
+  changes.entity_type,
+  changes.entity,
+  CASE
+    WHEN changes.entity_type = 'member' AND changes.kind = 'thing' AND changes.was_there AND changes.is_there
+      THEN 'member_id'
+    ELSE changes.attribute
+  END AS attribute,
+  changes.old_value,
+  changes.new_value,
+  changes.source,
+  changes.topic,
+  changes.partition,
+  changes.group_id,
+  changes.broker_id,
+  CASE
+    WHEN changes.entity_type NOT IN ('topic', 'group') OR changes.kind <> 'thing' THEN TRUE
+    WHEN NOT changes.was_there THEN coalesce(steps.previous_visibility = 'complete', FALSE)
+    WHEN NOT changes.is_there THEN coalesce(steps.visibility = 'complete', FALSE)
+    ELSE TRUE
+  END AS is_proven
+FROM differing AS changes
+JOIN table_coverage AS steps
+  ON changes.cluster = steps.cluster
+  AND changes.cluster_id IS NOT DISTINCT FROM steps.cluster_id
+  AND changes.day = steps.snapshot_date
+  AND changes.table_name = steps.table_name
+  AND changes.place = steps.place
+LEFT JOIN topics_of_days AS old_topics
+  ON changes.cluster = old_topics.cluster
+  AND changes.cluster_id IS NOT DISTINCT FROM old_topics.cluster_id
+  AND changes.day = old_topics.day
+  AND changes.table_name = old_topics.table_name
+  AND changes.topic = old_topics.topic
+  AND array_contains(old_topics.places, changes.place - 1)
+LEFT JOIN topics_of_days AS new_topics
+  ON changes.cluster = new_topics.cluster
+  AND changes.cluster_id IS NOT DISTINCT FROM new_topics.cluster_id
+  AND changes.day = new_topics.day
+  AND changes.table_name = new_topics.table_name
+  AND changes.topic = new_topics.topic
+  AND array_contains(new_topics.places, changes.place)
+LEFT JOIN groups_of_days AS same_groups
+  ON changes.cluster = same_groups.cluster
+  AND changes.cluster_id IS NOT DISTINCT FROM same_groups.cluster_id
+  AND changes.day = same_groups.day
+  AND changes.table_name = same_groups.table_name
+  AND changes.group_id = same_groups.group_id
+  AND array_contains(same_groups.places, changes.place - 1)
+  AND array_contains(same_groups.places, changes.place)
+LEFT JOIN grounds_of_days AS grounds
+  ON changes.cluster = grounds.cluster
+  AND changes.cluster_id IS NOT DISTINCT FROM grounds.cluster_id
+  AND changes.day = grounds.day
+  AND changes.table_name = grounds.table_name
+  AND changes.ground = grounds.ground
+  AND array_contains(grounds.places, changes.place - 1)
+  AND array_contains(grounds.places, changes.place)
+WHERE
+  (changes.ground IS NULL OR grounds.ground IS NOT NULL)
+  -- The parts of a topic or group that was added, removed or re-created are not listed.
+  AND (
+    changes.topic IS NULL
+    OR old_topics.topic IS NOT NULL
+    AND new_topics.topic IS NOT NULL
+    AND coalesce(old_topics.topic_id = new_topics.topic_id, TRUE)
+    OR changes.entity_type = 'topic' AND changes.kind = 'thing'
+  )
+  AND (
+    changes.group_id IS NULL
+    OR same_groups.group_id IS NOT NULL
+    OR changes.entity_type = 'group' AND changes.kind = 'thing'
+    OR changes.entity_type = 'config'
+  )
+  -- A topic or group is missing only if the list without it is complete, or if both lists have the same visibility.
+  AND CASE
+    WHEN changes.entity_type NOT IN ('topic', 'group') OR changes.kind <> 'thing' THEN TRUE
+    WHEN NOT changes.was_there
+      THEN steps.previous_visibility = 'complete' OR steps.previous_visibility IS NOT DISTINCT FROM steps.visibility
+    WHEN NOT changes.is_there
+      THEN steps.visibility = 'complete' OR steps.previous_visibility IS NOT DISTINCT FROM steps.visibility
+    ELSE TRUE
+  END

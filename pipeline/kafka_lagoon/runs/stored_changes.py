@@ -1,0 +1,221 @@
+"""Stores the changes of UTC days that are over in table stored_changes, so that no query has to find them again.
+
+DuckDB finds them, one day after the other. A day is stored again if other snapshots are published than then, for example
+because retention has removed some. Until then view daily_changes computes it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, date, datetime, timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from kafka_lagoon import log
+from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.files import DataFile
+from kafka_lagoon.delta.kernel import Conflict
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, prepare_tables
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.frozen import frozen
+from kafka_lagoon.job_settings import SqlSettings
+from kafka_lagoon.query.history import PREDECESSORS, has_predecessors, last_before, opened_until, windows
+from kafka_lagoon.query.statements import Ask, tuples
+from kafka_lagoon.query.views import CHANGES_VERSION
+from kafka_lagoon.query.window import Window
+from kafka_lagoon.tables.schema import STORED_CHANGES
+
+_MOST_DAYS = 31  # of a run: each takes seconds where snapshots are many, and a warehouse may have years without them
+_AT_ONCE = 7  # days, because opening tables takes half a second
+_ATTEMPTS = 5
+_DAY = timedelta(days=1)
+_NAMES = ("daily_changes", "change_days", "snapshots", PREDECESSORS)
+
+_SNAPSHOTS = """
+    SELECT cluster, cluster_id, snapshot_date, count(*) AS snapshots FROM snapshots
+    GROUP BY cluster, cluster_id, snapshot_date"""
+_STORED = f"""
+    SELECT cluster, cluster_id, snapshot_date, CASE WHEN state LIKE '{CHANGES_VERSION} %' THEN snapshots END
+    FROM stored_changes WHERE change_type IS NULL"""  # noqa: S608  a number of ours
+_OF_THE_DAY = ("state", "snapshots", "snapshot_id", "captured_at")
+_KEYS = ("cluster", "cluster_id")
+
+
+@frozen
+class StoredDays:
+    """The number of days that were stored, or that a dry run would store, and of those that were removed."""
+
+    stored: int = 0
+    removed: int = 0
+
+
+def store_changes(warehouse: Warehouse, sql: SqlSettings, clock: Clock, *, dry_run: bool = False) -> StoredDays:
+    """Store days that are over, the latest first, and remove days without snapshots.
+
+    Nothing is done where DuckDB does not read the tables: elsewhere than in a folder of this machine, or without DuckDB.
+    TableError if a table cannot be read or written.
+    """
+    folder = _folder(warehouse)
+    if folder is None:
+        return StoredDays()
+    from kafka_lagoon.query.duckdb_tables import NeedsSpark  # noqa: PLC0415  see `_folder`
+
+    try:
+        return _stored(warehouse, folder, sql, clock, dry_run=dry_run)
+    except NeedsSpark as error:
+        log.info("changes_not_stored", reason=str(error))
+        return StoredDays()
+
+
+def _folder(warehouse: Warehouse) -> Path | None:
+    """The folder with the tables; None if DuckDB, which is an extra, is missing or does not find them there."""
+    location = None if warehouse.in_catalog else warehouse.kernel.storage.local(warehouse.locations["snapshots"])
+    if location is None or find_spec("duckdb") is None:
+        log.info("changes_not_stored", reason="DuckDB is not installed" if location else "only DuckDB finds them")
+        return None
+    return location.parent
+
+
+def _stored(warehouse: Warehouse, folder: Path, sql: SqlSettings, clock: Clock, *, dry_run: bool) -> StoredDays:
+    from kafka_lagoon.query import duckdb_engine  # noqa: PLC0415  see `_folder`
+
+    limits = duckdb_engine.Limits(**dict(sql))
+
+    def opened(window: Window | None) -> AbstractContextManager[Ask]:
+        return duckdb_engine.opened(folder, _NAMES, limits, window)
+
+    today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
+    with duckdb_engine.opened(folder, ("snapshots", STORED_CHANGES.name), limits) as ask:
+        changed, gone = _changed_days(tuples(ask(_SNAPSHOTS)), tuples(ask(_STORED)))
+        days = sorted((day for day in changed if day < today), reverse=True)[:_MOST_DAYS]
+        groups = [(group, _windows(ask, group)) for group in _adjacent(days)]
+    if dry_run or not (days or gone):
+        return StoredDays(stored=len(days), removed=len(gone))
+    prepare_tables(warehouse, [STORED_CHANGES], clock)
+    stored = 0
+    for group, tried in groups:
+        with opened_until(opened, tried, lambda ask, group=group: _has_predecessors(ask, group)) as ask:  # type: ignore[misc]
+            for day in group:
+                if not _is_stored(ask, day):
+                    _replace(warehouse, day, _rows(ask, day), clock)
+                    stored += 1
+    for day in gone:
+        _replace(warehouse, day, None, clock)
+    warehouse.kernel.checkpoint(warehouse.locations[STORED_CHANGES.name])
+    return StoredDays(stored=stored, removed=len(gone))
+
+
+def _changed_days(
+    snapshots: Iterable[tuple[str, str | None, date, int]], stored: Iterable[tuple[str, str | None, date, int | None]]
+) -> tuple[set[date], list[date]]:
+    """The days that may have to be stored, and the stored days without any snapshot.
+
+    A day has to be if other snapshots are published than when it was stored, and the next day of the cluster may, because it is
+    compared with the last one of them.
+    """
+    now, then = defaultdict[Any, dict[date, int]](dict), defaultdict[Any, dict[date, int | None]](dict)
+    for *cluster, day, count in snapshots:
+        now[tuple(cluster)][day] = count
+    for *cluster, day, count_then in stored:
+        then[tuple(cluster)][day] = count_then
+    changed = set[date]()
+    for cluster in (*now, *then):
+        of_cluster, has_changed = now[cluster], False
+        for day in sorted({*of_cluster, *then[cluster]}):
+            differs = day not in then[cluster] or of_cluster.get(day) != then[cluster][day]
+            if day in of_cluster and (differs or has_changed):
+                changed.add(day)
+            has_changed = differs or (has_changed and day not in of_cluster)
+    known = {day for days in now.values() for day in days}
+    return changed, sorted({day for days in then.values() for day in days} - known)
+
+
+def _adjacent(days: Sequence[date]) -> Sequence[Sequence[date]]:
+    """Days, the last one first, in groups that follow one another."""
+    groups: list[list[date]] = []
+    for day in days:
+        if not groups or groups[-1][-1] - day != _DAY or len(groups[-1]) == _AT_ONCE:
+            groups.append([])
+        groups[-1].append(day)
+    return groups
+
+
+def _windows(ask: Ask, days: Sequence[date]) -> Sequence[Window | None]:
+    """The snapshots of the days, and the last one of each cluster before them."""
+    begin, end = (datetime(day.year, day.month, day.day, tzinfo=UTC) for day in (days[-1], days[0]))
+    clusters = tuples(ask(f"SELECT DISTINCT cluster FROM snapshots WHERE {_among(days)}"))  # noqa: S608  dates
+    begins = [last_before(ask, cluster, begin) for (cluster,) in clusters]
+    return windows([one or begin for one in begins], [end + _DAY] * len(begins))
+
+
+def _among(days: Sequence[date]) -> str:
+    return f"snapshot_date BETWEEN DATE '{days[-1]}' AND DATE '{days[0]}'"
+
+
+def _has_predecessors(ask: Ask, days: Sequence[date]) -> bool:
+    return has_predecessors(ask, _among(days), ())
+
+
+def _is_stored(ask: Ask, day: date) -> bool:
+    """True if the stored changes of each cluster are right: the day before has changed, and its last snapshot has not."""
+    statement = f"""
+        SELECT count(*) FROM change_days AS days
+        LEFT JOIN stored_changes AS stored
+          ON days.cluster = stored.cluster AND days.cluster_id IS NOT DISTINCT FROM stored.cluster_id
+          AND days.snapshot_date = stored.snapshot_date AND days.state = stored.state AND stored.change_type IS NULL
+        WHERE days.snapshot_date = DATE '{day}' AND stored.state IS NULL"""  # noqa: S608  a date
+    ((missing,),) = tuples(ask(statement))
+    return bool(missing == 0)
+
+
+def _rows(ask: Ask, day: date) -> pa.Table:
+    """The changes of a day, and a row for the day of each cluster."""
+    of_change = [column.name for column in STORED_CHANGES.stored() if column.name not in (*_KEYS, *_OF_THE_DAY)]
+    nulls = ", ".join(f"NULL AS {name}" for name in of_change)
+    statement = f"""
+        WITH days AS (SELECT * FROM change_days WHERE snapshot_date = DATE '{day}')
+        SELECT changes.cluster, changes.cluster_id, days.state, NULL AS snapshots, changes.snapshot_id, changes.captured_at,
+          {", ".join(f"changes.{name}" for name in of_change)}
+        FROM daily_changes AS changes
+        JOIN days ON changes.cluster = days.cluster AND changes.cluster_id IS NOT DISTINCT FROM days.cluster_id
+        WHERE changes.snapshot_date = DATE '{day}'
+        UNION ALL BY NAME
+        SELECT days.cluster, days.cluster_id, days.state, days.snapshots, max(snapshots.snapshot_id) AS snapshot_id,
+          max(snapshots.captured_at) AS captured_at, {nulls}
+        FROM days
+        JOIN snapshots ON days.cluster = snapshots.cluster AND days.cluster_id IS NOT DISTINCT FROM snapshots.cluster_id
+          AND days.snapshot_date = snapshots.snapshot_date
+        GROUP BY days.cluster, days.cluster_id, days.state, days.snapshots
+        ORDER BY cluster, cluster_id, captured_at, snapshots, entity_type, entity, attribute"""  # noqa: S608  names of ours
+    answer = ask(statement)
+    rows = pa.Table.from_batches(answer.batches, answer.schema)
+    return rows.select(STORED_CHANGES.file_schema().names).cast(STORED_CHANGES.file_schema())
+
+
+def _replace(warehouse: Warehouse, day: date, rows: pa.Table | None, clock: Clock) -> None:
+    """Put rows in the place of those of the day, in one commit."""
+    url = f"{warehouse.locations[STORED_CHANGES.name]}/{STORED_CHANGES.partition_by}={day}/{uuid4().hex}.parquet"
+    file = None if rows is None else warehouse.kernel.storage.write_rows(url, rows)
+    with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
+        for _ in range(_ATTEMPTS):
+            state = warehouse.state_to_read(STORED_CHANGES)
+            before = warehouse.kernel.live_files(state, {STORED_CHANGES.partition_by: day})
+            try:
+                warehouse.kernel.replace(
+                    state, before, dict(_of_day(day, file)), clock.now_ms(), rows_go=True, rows_come=True
+                )
+            except Conflict:
+                continue
+            return
+    if file is not None:
+        warehouse.kernel.storage.delete(file.url)
+    raise TableError(f"table {STORED_CHANGES.name} was written by others {_ATTEMPTS} times meanwhile")
+
+
+def _of_day(day: date, file: DataFile | None) -> Iterator[tuple[date, Sequence[DataFile]]]:
+    if file is not None:
+        yield day, [file]

@@ -1,0 +1,46 @@
+"""Declares the rows of changes between snapshots, which maintenance stores so that no query has to find them again."""
+
+from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
+
+_OF_THE_DAY = "change_type IS NULL"
+
+
+@row
+class StoredChangeRow:
+    """Changes of UTC days that are over, as view daily_changes found them: a row per change, and one per cluster and day.
+
+    The row of a day has no change: it says that the changes of the day are stored, also if there are none.
+    """
+
+    cluster: str = column("Name of the cluster in the configuration.")
+    cluster_id: str | None = column("Id of the cluster in Kafka; null if no broker returned it.", null_if=ALWAYS)
+    state: str = column(
+        "State of the snapshots that the change was found in; it is valid while view change_days has the same for its day."
+    )
+    snapshots: Int64 | None = column(
+        "Number of snapshots of the day in the row of the day; null for a change.", null_if="change_type IS NOT NULL"
+    )
+    snapshot_id: str = column("The published snapshot that shows the change first; in the row of a day the last one.")
+    captured_at_ms: Timestamp = column("When the snapshot began to read the cluster.")
+    previous_snapshot_id: str | None = column(
+        "The snapshot that it is compared with; null in the row of a day.", null_if=_OF_THE_DAY
+    )
+    previous_captured_at_ms: Timestamp | None = column(
+        "When that snapshot began; null in the row of a day.", null_if=_OF_THE_DAY
+    )
+    change_type: str | None = column(
+        "added, removed, changed, recreated, moved_back or truncated; null in the row of a day.", null_if=ALWAYS
+    )
+    entity_type: str | None = column("Type of the changed entity; null in the row of a day.", null_if=_OF_THE_DAY)
+    entity: str | None = column("The changed entity, for people; null in the row of a day.", null_if=_OF_THE_DAY)
+    attribute: str | None = column("The attribute that changed; null for the entity as a whole.", null_if=ALWAYS)
+    old_value: str | None = column("The value before; null if there was none, or if it is secret.", null_if=ALWAYS)
+    new_value: str | None = column("The value after; null if there is none, or if it is secret.", null_if=ALWAYS)
+    source: str | None = column("Where a config is set; null for other changes.", null_if=ALWAYS)
+    topic: str | None = column("Name of the topic; null if the change is not about a topic.", null_if=ALWAYS)
+    partition: Int32 | None = column("Partition number; null if the change is not about a partition.", null_if=ALWAYS)
+    group_id: str | None = column("group.id; null if the change is not about a group.", null_if=ALWAYS)
+    broker_id: Int32 | None = column("node.id of the broker; null if the change is not about a broker.", null_if=ALWAYS)
+    is_proven: bool | None = column(
+        "False for a topic or group whose list may have been incomplete; null in the row of a day.", null_if=_OF_THE_DAY
+    )

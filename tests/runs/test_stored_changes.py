@@ -1,0 +1,260 @@
+"""Maintenance stores the changes of days that are over; views show the same rows with and without them, in every engine."""
+
+import random
+import shutil
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow.compute as pc
+import pytest
+from deltalake import DeltaTable, TableFeatures
+from pyspark.sql import SparkSession
+
+from kafka_lagoon.cli.maintain import maintained_line
+from kafka_lagoon.delta.maintain import Files, Maintained, MaintainOptions
+from kafka_lagoon.delta.warehouse import Warehouse, at_path
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.job_settings import SqlSettings
+from kafka_lagoon.query import duckdb_engine, spark_engine
+from kafka_lagoon.query.statements import tuples
+from kafka_lagoon.runs import stored_changes
+from kafka_lagoon.runs.maintain import maintain_table
+from kafka_lagoon.runs.stored_changes import StoredDays, store_changes
+from tests.clock import clock_at
+from tests.query.views.test_changes_by_day import HOURS_APART, drawn, written
+from tests.query.views.worked_examples import lake_of, read_examples
+
+pytestmark = pytest.mark.spark
+FIRST = date(2026, 11, 20)
+DAYS = 4
+SNAPSHOTS = DAYS * 24 // HOURS_APART
+LAST = FIRST + timedelta(days=DAYS - 1)
+AFTER = clock_at(datetime(LAST.year, LAST.month, LAST.day, 12, tzinfo=UTC) + timedelta(days=1))
+CHANGES = "SELECT * FROM topology_changes ORDER BY ALL"
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse with a random history of four days."""
+    folder = tmp_path_factory.mktemp("stored")
+    examples = read_examples(written(drawn(random.Random(7))[:SNAPSHOTS], folder / "drawn.txt"))
+    return lake_of(folder / "lake", examples)
+
+
+@pytest.fixture
+def lake(history: Path, tmp_path: Path) -> Path:
+    """A copy of the warehouse."""
+    return Path(shutil.copytree(history, tmp_path / "lake"))
+
+
+def opened(spark: SparkSession, lake: Path) -> Warehouse:
+    """Open it as maintenance does."""
+    return at_path(spark, str(lake))
+
+
+def rows_of(lake: Path, statement: str = CHANGES) -> list[tuple[Any, ...]]:
+    """Return rows by DuckDB."""
+    with duckdb_engine.opened(lake, ("topology_changes", "change_days", "stored_changes", "day_snapshots")) as ask:
+        return tuples(ask(statement))
+
+
+def remove_snapshots(lake: Path, numbers: Sequence[int], day: date, cluster: str = "drawn") -> None:
+    """Remove some of the snapshots of a day, as retention does."""
+    table = DeltaTable(lake / "snapshots")
+    of_day = pl.scan_delta(str(lake / "snapshots")).filter(pl.col("snapshot_date") == day, pl.col("cluster") == cluster)
+    ids = of_day.sort("captured_at").collect()
+    gone = [ids["snapshot_id"][number] for number in numbers]
+    table.delete(f"snapshot_id IN ({', '.join(repr(one) for one in gone)})")
+
+
+def days_computed(lake: Path) -> set[date]:
+    """Return the days whose snapshots are still compared."""
+    return {day for (day,) in rows_of(lake, "SELECT DISTINCT day FROM day_snapshots")}
+
+
+def test_stored_changes_are_the_computed_ones(spark: SparkSession, lake: Path) -> None:
+    """All days that are over are stored, in one file each; DuckDB, deltalake and Polars see the same rows, Spark the same state."""
+    computed = rows_of(lake)
+    assert len(computed) > SNAPSHOTS
+    warehouse = opened(spark, lake)
+    assert store_changes(warehouse, SqlSettings(), AFTER, dry_run=True) == StoredDays(stored=DAYS)
+    assert len(days_computed(lake)) == DAYS
+    assert store_changes(warehouse, SqlSettings(), AFTER) == StoredDays(stored=DAYS)
+    assert days_computed(lake) == set()
+    assert rows_of(lake) == computed
+    states = "SELECT * FROM change_days"
+    with spark_engine.opened(warehouse, ("change_days", "day_snapshots")) as ask:
+        assert sorted(tuples(ask(states))) == sorted(rows_of(lake, states))
+        assert tuples(ask("SELECT * FROM day_snapshots")) == []
+    table = DeltaTable(lake / "stored_changes")
+    assert len(table.file_uris()) == DAYS
+    stored = table.to_pyarrow_table()
+    assert stored.num_rows == len(computed) + DAYS
+    assert pc.sum(stored["snapshots"]).as_py() == SNAPSHOTS
+    is_day = pc.is_null(stored["change_type"])
+    of_days, changes = stored.filter(is_day), stored.filter(pc.invert(is_day))
+    for name in ("previous_snapshot_id", "previous_captured_at", "entity_type", "entity", "is_proven"):
+        assert (of_days[name].null_count, changes[name].null_count) == (DAYS, 0)
+    frame = pl.scan_delta(str(lake / "stored_changes")).filter(pl.col("change_type") == "moved_back").collect()
+    assert len(frame) == sum(row[7] == "moved_back" for row in computed) > 0
+    assert store_changes(warehouse, SqlSettings(), AFTER) == StoredDays()
+
+
+@pytest.mark.proof
+def test_stored_changes_in_spark(spark: SparkSession, lake: Path) -> None:
+    """Spark shows the rows that DuckDB computed, and still computes the days that are not stored."""
+    computed, warehouse = rows_of(lake), opened(spark, lake)
+    store_changes(warehouse, SqlSettings(), clock_at(datetime(LAST.year, LAST.month, LAST.day, 12, tzinfo=UTC)))
+    with spark_engine.opened(warehouse, ("topology_changes",)) as ask:
+        assert sorted(map(repr, tuples(ask("SELECT * FROM topology_changes")))) == sorted(map(repr, computed))
+
+
+def test_today_is_left_to_the_view(spark: SparkSession, lake: Path) -> None:
+    """Snapshots of a day that is not over may follow."""
+    noon = clock_at(datetime(LAST.year, LAST.month, LAST.day, 12, tzinfo=UTC))
+    before = rows_of(lake)
+    assert store_changes(opened(spark, lake), SqlSettings(), noon) == StoredDays(stored=DAYS - 1)
+    assert days_computed(lake) == {LAST}
+    assert rows_of(lake) == before
+
+
+def test_days_that_have_lost_snapshots(spark: SparkSession, lake: Path) -> None:
+    """They and the days after them are computed until they are stored again; those without any snapshot are removed."""
+    warehouse, day = opened(spark, lake), FIRST + timedelta(days=2)
+    store_changes(warehouse, SqlSettings(), AFTER)
+    last_of_day = 24 // HOURS_APART - 1
+    remove_snapshots(lake, [1, last_of_day], day)
+    remove_snapshots(lake, range(last_of_day + 1), FIRST)
+    shutil.copytree(lake, lake.with_name("computed"))
+    DeltaTable(lake.with_name("computed") / "stored_changes").delete()
+    computed = rows_of(lake.with_name("computed"))
+    assert days_computed(lake) == {FIRST + timedelta(days=1), day, LAST}
+    assert rows_of(lake) == computed
+    done = store_changes(warehouse, SqlSettings(), AFTER)
+    assert done == StoredDays(stored=3, removed=1)
+    assert days_computed(lake) == set()
+    assert rows_of(lake) == computed
+    assert len(DeltaTable(lake / "stored_changes").file_uris()) == DAYS - 1
+
+
+def test_a_day_of_which_the_day_before_has_changed(spark: SparkSession, lake: Path) -> None:
+    """It is looked at, and stays as it is if its first snapshot is still compared with the same one."""
+    warehouse, day = opened(spark, lake), FIRST + timedelta(days=1)
+    store_changes(warehouse, SqlSettings(), AFTER)
+    remove_snapshots(lake, [1], day)
+    assert store_changes(warehouse, SqlSettings(), AFTER, dry_run=True) == StoredDays(stored=2)
+    assert store_changes(warehouse, SqlSettings(), AFTER) == StoredDays(stored=1)
+
+
+def test_rows_of_another_version(spark: SparkSession, lake: Path) -> None:
+    """They are not shown, and are replaced."""
+    warehouse = opened(spark, lake)
+    store_changes(warehouse, SqlSettings(), AFTER)
+    table = DeltaTable(lake / "stored_changes")
+    table.update({"state": "concat('0', state)", "entity": "'wrong'"})
+    assert len(days_computed(lake)) == DAYS
+    assert not [row for row in rows_of(lake) if "wrong" in row]
+    assert store_changes(warehouse, SqlSettings(), AFTER).stored == DAYS
+    assert days_computed(lake) == set()
+
+
+def test_a_run_stores_some_weeks(spark: SparkSession, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warehouse with years without stored changes has the latest ones first, and the others by and by.
+
+    The first day that is stored is looked at again, because the one before it is not stored.
+    """
+    monkeypatch.setattr(stored_changes, "_MOST_DAYS", 2)
+    warehouse = opened(spark, lake)
+    left = []
+    for _ in range(3):
+        store_changes(warehouse, SqlSettings(), AFTER)
+        left.append(sorted(days_computed(lake)))
+    assert [len(days) for days in left] == [2, 1, 0]
+    assert left[0][-1] == LAST - timedelta(days=2)
+
+
+def test_others_write_the_day(spark: SparkSession, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit in between is seen, and the rows of the day are replaced with it; too many are an error without rows."""
+    warehouse = opened(spark, lake)
+    before = rows_of(lake)
+    real = type(warehouse.kernel).live_files
+    times = iter([True])
+
+    def live_files(kernel: Any, state: Any, wanted: Any) -> Any:
+        files = real(kernel, state, wanted)
+        if next(times, False):
+            store_changes(warehouse, SqlSettings(), AFTER)
+        return files
+
+    monkeypatch.setattr(type(warehouse.kernel), "live_files", live_files)
+    monkeypatch.setattr(type(warehouse), "exclusively", lambda *_: _Unlocked())
+    assert store_changes(warehouse, SqlSettings(), AFTER).stored == DAYS
+    assert rows_of(lake) == before
+    assert len(DeltaTable(lake / "stored_changes").file_uris()) == DAYS
+    monkeypatch.setattr(stored_changes, "_ATTEMPTS", 0)
+    remove_snapshots(lake, [1], FIRST)
+    files = set(lake.rglob("stored_changes/*=*/*.parquet"))
+    with pytest.raises(TableError, match="written by others"):
+        store_changes(warehouse, SqlSettings(), AFTER)
+    assert set(lake.rglob("stored_changes/*=*/*.parquet")) == files
+
+
+class _Unlocked:
+    def __enter__(self) -> None:
+        """Hold nothing."""
+
+    def __exit__(self, *_: object) -> None:
+        """Release nothing."""
+
+
+@pytest.mark.parametrize("missing", ["duckdb", "folder", "readable"])
+def test_where_duckdb_does_not_read(
+    spark: SparkSession, lake: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    """Nothing is stored without DuckDB, elsewhere than in a folder, and of tables that only Spark reads."""
+    warehouse = opened(spark, lake)
+    if missing == "duckdb":
+        monkeypatch.setattr(stored_changes, "find_spec", lambda _: None)
+    elif missing == "folder":
+        monkeypatch.setattr(type(warehouse.kernel.storage), "local", lambda *_: None)
+    else:
+        vectors = [TableFeatures.DeletionVectors]
+        DeltaTable(lake / "topics").alter.add_feature(vectors, allow_protocol_versions_increase=True)
+    assert store_changes(warehouse, SqlSettings(), AFTER) == StoredDays()
+    assert DeltaTable(lake / "stored_changes").to_pyarrow_table().num_rows == 0
+
+
+def test_maintenance_stores_and_says_so(spark: SparkSession, lake: Path) -> None:
+    """The table's line names the days; a warehouse of an earlier version gets the table."""
+    shutil.rmtree(lake / "stored_changes")
+    warehouse = opened(spark, lake)
+    options = MaintainOptions(dry_run=True)
+    would = maintain_table(warehouse, "stored_changes", options, AFTER, sql=SqlSettings())
+    assert maintained_line(would, options) == f"stored_changes: changes of {DAYS} days would be stored"
+    assert not (lake / "stored_changes").exists()
+    done = maintain_table(warehouse, "stored_changes", MaintainOptions(), AFTER, sql=SqlSettings())
+    assert maintained_line(done, MaintainOptions()) == f"stored_changes: changes of {DAYS} days stored"
+    assert days_computed(lake) == set()
+    again = maintain_table(warehouse, "stored_changes", MaintainOptions(), AFTER, sql=SqlSettings())
+    assert again == Maintained(table="stored_changes", days=0, before=Files(), after=Files(), removed=Files())
+
+
+def test_two_clusters(spark: SparkSession, tmp_path: Path) -> None:
+    """The file of a day has both; what is right of one stays when the other is stored again, or is gone."""
+    text = written(drawn(random.Random(8))[:SNAPSHOTS], tmp_path / "drawn.txt").read_text("utf-8")
+    (tmp_path / "both.txt").write_text(f"{text}\n{text.replace('== drawn', '== other')}", "utf-8")
+    lake = lake_of(tmp_path / "lake", read_examples(tmp_path / "both.txt"))
+    before, warehouse = rows_of(lake), opened(spark, lake)
+    store_changes(warehouse, SqlSettings(), AFTER)
+    assert rows_of(lake) == before
+    of_a_day = range(24 // HOURS_APART)
+    remove_snapshots(lake, of_a_day, FIRST + timedelta(days=1), "other")
+    remove_snapshots(lake, [1], LAST, "other")
+    left = rows_of(lake)
+    assert len(left) < len(before)
+    assert store_changes(warehouse, SqlSettings(), AFTER).stored == 2
+    assert days_computed(lake) == set()
+    assert rows_of(lake) == left
