@@ -10,6 +10,7 @@ from kafka_lagoon.admin.groups import delete_groups, describe_groups, list_group
 from kafka_lagoon.admin.transactions import list_transactions
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.acls import NOT_ASKED
+from kafka_lagoon.protocol.error_codes import GROUP_ID_NOT_FOUND
 from kafka_lagoon.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
     ConsumerGroupAssignment,
@@ -19,7 +20,13 @@ from kafka_lagoon.protocol.messages.consumer_group_describe import (
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribedGroup
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
+from kafka_lagoon.protocol.messages.streams_group_describe import (
+    STREAMS_GROUP_DESCRIBE,
+    DescribedStreamsGroup,
+    StreamsGroupDescribeResponse,
+)
 from tests.admin.conftest import soon
+from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster, FakeGroup, FakeMember
 from tests.fake.faults import Altered, Fault
 
@@ -95,19 +102,42 @@ def test_groups_of_a_broker_that_has_just_left(
     assert not list_groups(cluster, soon()).failures
 
 
-@pytest.mark.parametrize(("listed", "live"), [("classic", "consumer"), ("consumer", "classic")])
+@pytest.mark.parametrize(
+    ("listed", "live"),
+    [("classic", "consumer"), ("classic", "streams"), ("consumer", "classic"), ("streams", "classic")],
+)
 def test_a_group_that_is_migrated_after_it_was_listed(
-    state: FakeCluster, cluster: Cluster, listed: str, live: str
+    state: FakeCluster, connect: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch, listed: str, live: str
 ) -> None:
-    """The group no longer exists under its listed type: it was migrated to another type (KIP-848), and is described by that."""
+    """The group no longer exists under its listed type: it was migrated to another type, and is described by that."""
+    monkeypatch.setitem(SPOKEN, STREAMS_GROUP_DESCRIBE.key, (STREAMS_GROUP_DESCRIBE, _streams_groups))
+    cluster = connect()
     state.groups = {"g": FakeGroup(coordinator_id=1, group_type=listed, state="Stable")}
     groups = list_groups(cluster, soon()).groups
     state.groups["g"].group_type = live
-    if live == "classic":
+    if live != "consumer":
         refuse_all(state, CONSUMER_GROUP_DESCRIBE)
     described = describe_groups(cluster, groups, soon())
     assert (described.descriptions["g"].group_state, described.migrated["g"].group_type) == ("Stable", live)
     assert not described.failures
+
+
+def _streams_groups(state: FakeCluster, _node: int, _version: int, request: Any) -> StreamsGroupDescribeResponse:
+    """Describe streams groups, and refuse groups of other types."""
+    groups = (
+        DescribedStreamsGroup(
+            error_code=0 if state.groups[group_id].group_type == "streams" else GROUP_ID_NOT_FOUND,
+            error_message=None,
+            group_id=group_id,
+            group_state="Stable",
+            group_epoch=1,
+            assignment_epoch=1,
+            topology=None,
+            members=(),
+        )
+        for group_id in request.group_ids
+    )
+    return StreamsGroupDescribeResponse(groups=tuple(groups))
 
 
 def refuse_all(state: FakeCluster, api: Any) -> None:

@@ -50,7 +50,8 @@ STATES = (  # of all types
     "NotReady",
     "Dead",
 )
-_MIGRATED = {CLASSIC: CONSUMER, CONSUMER: CLASSIC}  # the type of a live group after its members change the protocol
+# The types that a group may get: by its members' protocol (KIP-848), or while it is empty by a member of the other type.
+_MIGRATED = {CLASSIC: (CONSUMER, STREAMS), CONSUMER: (CLASSIC,), STREAMS: (CLASSIC,)}
 _DEAD = "Dead"
 _CHUNK = 500  # groups in one request: a description may hold thousands of members
 
@@ -83,7 +84,7 @@ class GroupDescriptions:
     """Descriptions and failures by group id; a group of a type that has no API here is in neither.
 
     `coordinator_ids` are the last known coordinators of all groups; `migrated` are listings of groups that have another type
-    meanwhile (KIP-848).
+    meanwhile.
     """
 
     descriptions: Mapping[str, Description]
@@ -156,20 +157,26 @@ def described_as(listing: GroupListing) -> str:
 def describe_groups(cluster: Cluster, groups: Mapping[str, GroupListing], deadline: Deadline) -> GroupDescriptions:
     """Descriptions of listed groups from their coordinators, each by the API of its type.
 
-    A group that does not exist under its type is requested again under the type that it may have got since it was listed.
+    A group that does not exist under its type is requested again under the types that it may have got since it was listed.
     """
     descriptions, failures = _describe(
         cluster, {one: described_as(listing) for one, listing in groups.items()}, deadline
     )
     gone = _gone(groups, descriptions, failures)
-    again, _ = _describe(cluster, gone, deadline) if gone else ({}, {})
-    alive = {group_id: answer for group_id, answer in again.items() if not _is_dead(answer)}
+    alive: dict[str, Description] = {}
+    migrated: dict[str, GroupListing] = {}
+    for group_type in TYPES:
+        wanted = {group_id: group_type for group_id, types in gone.items() if group_type in types}
+        again, _ = _describe(cluster, wanted, deadline) if wanted else ({}, {})
+        described = {group_id: answer for group_id, answer in again.items() if not _is_dead(answer)}
+        alive |= described
+        migrated |= {group_id: _migrated(groups[group_id], group_type) for group_id in described}
     coordinator_ids = {group_id: cluster.coordinator_of(group_id) for group_id in groups}
     return GroupDescriptions(
         descriptions={**descriptions, **alive},
         failures={group_id: failure for group_id, failure in failures.items() if group_id not in alive},
         coordinator_ids={group_id: node_id for group_id, node_id in coordinator_ids.items() if node_id is not None},
-        migrated={group_id: _migrated(groups[group_id], gone[group_id]) for group_id in alive},
+        migrated=migrated,
     )
 
 
@@ -200,8 +207,8 @@ def _describe(
 
 def _gone(
     groups: Mapping[str, GroupListing], descriptions: Mapping[str, Description], failures: Mapping[str, Failure]
-) -> dict[str, str]:
-    """Groups that do not exist under their type, with the type after a migration."""
+) -> dict[str, Sequence[str]]:
+    """Groups that do not exist under their type, with the types that they may have now."""
     absent = {group_id for group_id, failure in failures.items() if failure.code == GROUP_ID_NOT_FOUND}
     absent |= {
         group_id
