@@ -41,7 +41,8 @@ from kafka_lagoon.tables.row_columns import Chosen, Columns, Runs
 from kafka_lagoon.tables.table_states import marshalled
 
 ALL_BROKERS = "<default>"  # as kafka-configs.sh calls the configs that all brokers share
-_DEFAULT, _OF_GROUP = "DEFAULT_CONFIG", "GROUP_CONFIG"
+OF_GROUP = "GROUP_CONFIG"
+_DEFAULT = "DEFAULT_CONFIG"
 _OF_ALL_BROKERS = ""  # the empty resource name that stands for all brokers in requests
 _OF_RESOURCE = ("resource_type", "resource_name")
 _UNNAMED = DescribeConfigsResult(error_code=0, error_message=None, resource_type=TOPIC, resource_name="", configs=())
@@ -196,7 +197,7 @@ def _configured(groups: Configs) -> Configs:
     own = (
         result
         for result in groups.results
-        if any(CONFIG_SOURCES.get(config.config_source) == _OF_GROUP for config in result.configs)
+        if any(CONFIG_SOURCES.get(config.config_source) == OF_GROUP for config in result.configs)
     )
     return replace(groups, results=list(own))
 

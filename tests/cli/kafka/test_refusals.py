@@ -70,6 +70,27 @@ def test_sensitive_settings_are_never_shown(speak: Speak, ask: Ask) -> None:
     assert {one["value"] for one in every if one["name"] == "odd"} == {"broker 1", "broker 2", "broker 3"}
 
 
+def test_configs_of_brokers_are_not_those_of_a_group(speak: Speak, ask: Ask) -> None:
+    """Brokers return their own configs for a group, too; without --all only those that are set on the group are shown."""
+
+    def answer(_node: int, _version: int, request: Any) -> Any:
+        own, static, default = (
+            describe_configs.DescribeConfigsEntry(name=name, value="9000", config_source=source)
+            for name, source in (("session", 8), ("heartbeat", 4), ("streams", 5))
+        )
+        (resource,) = request.resources
+        result = describe_configs.DescribeConfigsResult(
+            resource_type=resource.resource_type, resource_name=resource.resource_name, configs=(own, static, default)
+        )
+        return describe_configs.DescribeConfigsResponse(results=(result,))
+
+    speak(describe_configs.DESCRIBE_CONFIGS, answer)
+    shown = ask("configs", "group", "g", "--json").rows("config")
+    assert [(one["name"], one["source"]) for one in shown] == [("session", "GROUP_CONFIG")]
+    assert len(ask("configs", "group", "g", "--all", "--json").rows("config")) == 3
+    assert len(ask("configs", "topic", "orders", "--json").rows("config")) == 2
+
+
 def test_settings_that_are_refused_are_failures(ask: Ask) -> None:
     """Of two topics one does not exist; the configs of the other are shown. A broker is named by its number."""
     shown = ask("configs", "topic", "orders", "gone", "--json")

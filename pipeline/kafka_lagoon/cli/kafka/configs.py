@@ -6,6 +6,7 @@ from dataclasses import replace
 from kafka_lagoon.admin.configs import (
     PER_BROKER,
     RESOURCE_TYPES,
+    TYPE_NAMES,
     Configs,
     describe_broker_configs,
     describe_configs,
@@ -20,9 +21,10 @@ from kafka_lagoon.cli.permissions import CLUSTER_SETTINGS, TOPIC_SETTINGS, TOPIC
 from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
-from kafka_lagoon.protocol.messages.describe_configs import TOPIC
+from kafka_lagoon.protocol.messages.describe_configs import GROUP, TOPIC
 from kafka_lagoon.protocol.messages.metadata import METADATA
-from kafka_lagoon.snapshot.configs import config_rows
+from kafka_lagoon.snapshot.configs import OF_GROUP, config_rows
+from kafka_lagoon.tables.cluster_rows import ConfigRow
 
 _MASKED = "(sensitive)"
 
@@ -30,7 +32,7 @@ _MASKED = "(sensitive)"
 def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("kind", choices=tuple(RESOURCE_TYPES), help="type of the resources")
     parser.add_argument("name", nargs="*", metavar="NAME", help="topics, groups, broker ids; default: all")
-    parser.add_argument("--all", action="store_true", help="defaults too")
+    parser.add_argument("--all", action="store_true", help="defaults too, and for groups the configs of brokers")
 
 
 def _check(options: Namespace) -> list[str]:
@@ -42,7 +44,7 @@ def _check(options: Namespace) -> list[str]:
 def _answer(context: ClusterContext) -> CommandOutput:
     resource_type = RESOURCE_TYPES[context.options.kind]
     configs = _describe(context, resource_type, context.options.name)
-    rows = (row for row in config_rows(configs.results) if context.options.all or not row.is_default)
+    rows = (row for row in config_rows(configs.results) if context.options.all or _is_set(row))
     if not context.options.json:
         rows = (replace(row, value=_MASKED) if row.is_sensitive else row for row in rows)
     columns = ("resource_name", "name", "value", "source")
@@ -53,6 +55,11 @@ def _answer(context: ClusterContext) -> CommandOutput:
         failures=configs.failures,
         notes=list_notes(context, METADATA.name, "topics") if lists_topics else (),
     )
+
+
+def _is_set(row: ConfigRow) -> bool:
+    """True if a config was set; configs of brokers, which apply to groups without their own, do not count as a group's."""
+    return not row.is_default and (row.resource_type != TYPE_NAMES[GROUP] or row.source == OF_GROUP)
 
 
 def _describe(context: ClusterContext, resource_type: int, names: list[str]) -> Configs:
