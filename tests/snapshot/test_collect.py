@@ -369,8 +369,10 @@ def test_permissions_decide_how_far_lists_are_trusted(
     monkeypatch.setitem(SPOKEN, DESCRIBE_ACLS.key, fake_acls.ANSWERS[0])
     state = healthy()
     state.cluster_operations, state.acls = operations, rules
+    state.groups["sharing"] = FakeGroup(coordinator_id=1, group_type="share")
     trusted = {row.api: row.visibility for row in captured(state).of(CoverageRow)}
-    assert (trusted["ListGroups"], trusted["Metadata"], trusted["OffsetFetch"]) == (groups, topics, topics)
+    lists = "ListGroups", "Metadata", "OffsetFetch", "DescribeShareGroupOffsets"
+    assert tuple(trusted[api] for api in lists) == (groups, topics, topics, topics)
     assert trusted["ListOffsets"] is None
 
 

@@ -8,7 +8,12 @@ from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
 
 COMPLETE, FILTERED, UNKNOWN = "complete", "filtered", "unknown"
 # The resources that brokers leave out of the answers of an API if the principal may not describe them.
-LISTED_TYPES = {"Metadata": TOPIC, "OffsetFetch": TOPIC, "ListTransactions": TRANSACTIONAL_ID}
+LISTED_TYPES = {
+    "Metadata": TOPIC,
+    "OffsetFetch": TOPIC,
+    "DescribeShareGroupOffsets": TOPIC,
+    "ListTransactions": TRANSACTIONAL_ID,
+}
 
 
 def complete_without_acls(failure: Failure) -> Iterable[str]:

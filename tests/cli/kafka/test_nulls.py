@@ -11,6 +11,7 @@ from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.output import CommandOutput, RowSet, show
 from kafka_lagoon.cli.registry import names_of
 from kafka_lagoon.snapshot.coverage import coverage_rows
+from kafka_lagoon.snapshot.visibility import LISTED_TYPES
 from kafka_lagoon.tables.schema import STATE_TABLES
 from kafka_lagoon.tables.snapshot_rows import CoverageRow
 from tests.cli.kafka.conftest import Ask
@@ -37,7 +38,7 @@ class Seen:
 
     def unexplained(self) -> list[str]:
         """Return columns of the rows that are null without a reason."""
-        trusted = dict.fromkeys(("ListGroups", "Metadata", "OffsetFetch", "ListTransactions"), "unknown")
+        trusted = dict.fromkeys(("ListGroups", "DescribeDelegationToken", *LISTED_TYPES), "unknown")
         rows: dict[type[Any], list[Any]] = {
             CoverageRow: list(coverage_rows(self.clusters[-1].request_stats, trusted, {}, {}))
         }
