@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 
-SHARE, LOG_START = "share", "log_start"  # values of column lag_basis
+SHARE, LOG_START = "share", "log_start"  # values of the columns group_type and lag_basis
 
 
 @dataclass(slots=True)
 class GroupLag:
     """Sums over the partitions that were added; None is unknown.
 
-    A partition without a commit (`lag_basis` log_start) has no lag, and counts as neither known nor unknown.
+    A partition without a commit (`lag_basis` log_start) has no lag, and counts as neither known nor unknown; so do the ages of
+    share groups, which have no position.
     """
 
     partitions: int = 0
@@ -22,15 +23,19 @@ class GroupLag:
     unknown_time_partitions: int = 0
 
     def add(
-        self, lag: int | None, lag_basis: str, time_lag_ms: int | None = None, records_lost: int | None = None
+        self,
+        group_type: str | None,
+        lag: int | None,
+        lag_basis: str,
+        time_lag_ms: int | None = None,
+        records_lost: int | None = None,
     ) -> None:
         """Add a partition."""
-        # Without unread records nothing waits. Share groups have no position to look at.
-        age_ms = 0 if lag == 0 or lag_basis == SHARE else time_lag_ms
-        has_commit = lag_basis != LOG_START
+        has_position = lag_basis != LOG_START and group_type != SHARE
+        age_ms = 0 if lag == 0 and has_position else time_lag_ms  # without unread records nothing waits
         self.partitions += 1
-        self.unknown_lags += lag is None and has_commit
-        self.unknown_time_partitions += age_ms is None and has_commit
+        self.unknown_lags += lag is None and lag_basis != LOG_START
+        self.unknown_time_partitions += age_ms is None and has_position
         if lag is not None:
             self.known_partitions += 1
             self.lag = lag + (self.lag or 0)

@@ -66,7 +66,7 @@ def test_a_share_group(release: Release, capsys: pytest.CaptureFixture[str]) -> 
     assert shown == _share_lag_of_kafka(release, group_id)
     assert {(row.lag is None, row.lag_basis, row.problem) for row in lag} <= {
         (False, "share", None),
-        (True, "unknown", "SHARE_NOT_STARTED"),  # the partition has not been read yet
+        (True, "log_start", "SHARE_NOT_STARTED"),  # the partition has not been read yet
     }
     assert sum(row.lag or 0 for row in lag)
     (state,) = _lines(release, SHARE_GROUPS, group_id, "--state", "--verbose")

@@ -47,6 +47,20 @@ def test_an_age_of_zero_is_not_said_of_a_group_with_an_unknown_one() -> None:
     assert lags["h"].sums.known_time_lag_ms() == 0
 
 
+def test_a_share_group_has_no_age() -> None:
+    """An age of 0 would say that it has nothing to read. A partition that it has not begun to read is not unknown."""
+    share = {"group_type": "share"}
+    read = lag_row("g", "t", 0, lag=0, lag_basis="share", **share)
+    unread = lag_row("g", "t", 1, lag=3, lag_basis="share", **share)
+    idle = lag_row("g", "t", 2, lag_basis="log_start", problem="SHARE_NOT_STARTED", **share)
+    not_counted = lag_row("g", "t", 3, problem="SHARE_LAG_NOT_RETURNED", **share)
+    facts = group_facts(snapshot(1, read, unread, idle, not_counted))
+    sums = facts["g"].sums
+    assert (sums.lag, sums.unknown_lags, sums.time_lag_ms, sums.unknown_time_partitions) == (3, 1, None, 0)
+    samples = parsed(exposition(group_samples("c", facts, 1)))
+    assert value(samples, "lagoon_group_time_lag_seconds", kafka_cluster="c", group="g") is None
+
+
 def test_an_age_below_zero() -> None:
     """A producer's clock is ahead: the age is kept, as in SQL, and is not said of a group with an unknown age."""
     ahead = lag_row("g", "t", 0, lag=3, time_lag_ms=-60_000)

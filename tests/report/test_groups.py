@@ -6,9 +6,15 @@ import duckdb
 import pytest
 
 from kafka_lagoon.notebooks import register_duckdb
+from kafka_lagoon.query.duckdb_engine import opened
 from kafka_lagoon.report.charts import Reading
+from kafka_lagoon.report.group_section import group_section
 from kafka_lagoon.report.groups import groups_of, histories, statuses, total_history
-from kafka_lagoon.report.scope import Scope
+from kafka_lagoon.report.page import RELATIONS
+from kafka_lagoon.report.scope import Scope, scopes
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow
+from tests.delta.lake import make_lake
+from tests.delta.samples import lag_row, row, snapshot
 from tests.report.history import CLOSING, HOURS, HUGE, RIGHT_TO_LEFT, SCRIPT
 
 pytestmark = pytest.mark.long
@@ -63,3 +69,24 @@ def test_status_by_the_rules_of_burrow(scope: Scope) -> None:
     assert status["caught-up"] == "OK"
     assert status["fresh"] is None
     assert status["billing"] == "STOP"
+
+
+def test_a_share_group(tmp_path: Path) -> None:
+    """It has no age, and none is missing; what it has not begun to read is counted as what has no commit."""
+    share = {"group_type": "share"}
+    facts = (
+        row(ConsumerGroupRow, group_id="queue", state="Stable", members=1, **share),
+        lag_row("queue", "orders", 0, lag=7, lag_basis="share", records_lost=0, **share),
+        lag_row("queue", "orders", 1, lag_basis="log_start", problem="SHARE_NOT_STARTED", **share),
+    )
+    made = make_lake(tmp_path, [snapshot(hour, *facts, status="complete", groups=1) for hour in (1, 2)])
+    with opened(made, RELATIONS) as ask:
+        (scope,) = scopes(ask, None, None, 24)
+        (group,) = groups_of(scope)
+        assert (group.lag, group.time_lag_ms, group.remark()) == (7, None, "no start offset for 1 of 2 partitions")
+        history = histories(scope, [group])["queue"]
+        assert [one and one.value for one in history.lag if one] == [7, 7]
+        assert set(history.time_lag) == {None}
+        (table,) = group_section(scope).section.tables
+    names = [column.label for column in table.columns]
+    assert dict(zip(names, table.rows[0], strict=True))["Time lag"] == ""

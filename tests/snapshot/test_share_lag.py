@@ -87,18 +87,31 @@ def test_records_before_the_log_start_may_have_been_done() -> None:
 
 
 @pytest.mark.parametrize(
-    ("start_offset", "lag", "problem"),
+    ("start_offset", "lag", "basis", "problem"),
     [
-        (-1, -1, "SHARE_NOT_STARTED"),
-        (-1, 7, "SHARE_NOT_STARTED"),
-        (-5, 25, "SHARE_START_NEGATIVE"),
-        (5, -1, "SHARE_LAG_NOT_RETURNED"),
+        (-1, -1, "log_start", "SHARE_NOT_STARTED"),
+        (-1, 7, "log_start", "SHARE_NOT_STARTED"),
+        (-5, 25, "unknown", "SHARE_START_NEGATIVE"),
+        (5, -1, "unknown", "SHARE_LAG_NOT_RETURNED"),
     ],
 )
-def test_what_is_not_counted(start_offset: int, lag: int, problem: str) -> None:
-    """Without a start offset from 0 on no lag counts from it; brokers before KIP-1226 return no lag."""
+def test_what_is_not_counted(start_offset: int, lag: int, basis: str, problem: str) -> None:
+    """Without a start offset from 0 on no lag counts from it; brokers before KIP-1226 return no lag.
+
+    A partition that nobody has read is like one without a commit: nothing about it is unknown.
+    """
     lag_row = rows(shares(partition(0, start_offset, lag=lag)))["orders", 0]
-    assert (lag_row.lag, lag_row.lag_basis, lag_row.problem) == (None, "unknown", problem)
+    assert (lag_row.lag, lag_row.lag_basis, lag_row.problem) == (None, basis, problem)
+
+
+def test_a_partition_that_is_not_started_and_not_known() -> None:
+    """What is wrong with its log, or its topic, is the reason; it cannot be known that there is nothing to read."""
+    offsets = shares(partition(0, -1), name="gone")
+    lag_row = rows(offsets)["gone", 0]
+    assert (lag_row.lag_basis, lag_row.problem) == ("unknown", "UNKNOWN_TOPIC_OR_PARTITION")
+    gone = replace(TOPOLOGY, changed={"orders": TOPIC_DELETED})
+    lag_row = rows(shares(partition(0, -1)), topology=gone)["orders", 0]
+    assert (lag_row.lag_basis, lag_row.problem) == ("unknown", TOPIC_DELETED)
 
 
 def test_a_start_past_the_end() -> None:

@@ -47,7 +47,8 @@ def test_every_partition_is_a_row() -> None:
 def test_what_is_not_known_is_null() -> None:
     """A partition that was never read has no offset and no epoch; coordinators before KIP-1226 return no lag."""
     unread, refused = rows(partition(1, -1, error_code=29), partition(0, -1))
-    assert (unread.start_offset, unread.leader_epoch, unread.lag, unread.problem) == (None, None, None, None)
+    assert (unread.start_offset, unread.leader_epoch, unread.lag) == (None, None, None)
+    assert unread.problem == "SHARE_NOT_STARTED"
     assert (refused.partition, refused.problem) == (1, "TOPIC_AUTHORIZATION_FAILED")
 
 

@@ -20,11 +20,15 @@ _GROUP = ("kafka_cluster", "group")
 LAG = Metric("lagoon_group_lag", "Records that the group has not read, over its partitions with a known lag.", _GROUP)
 HIGHEST_LAG = Metric("lagoon_group_highest_partition_lag", "Largest known lag of one partition of the group.", _GROUP)
 TIME_LAG = Metric(
-    "lagoon_group_time_lag_seconds", "Age of the oldest first unread record of a partition of the group.", _GROUP
+    "lagoon_group_time_lag_seconds",
+    "Age of the oldest first unread record of a partition of the group; share groups have none.",
+    _GROUP,
 )
 PARTITIONS = Metric("lagoon_group_partitions", "Partitions that the group has committed or is assigned.", _GROUP)
 UNKNOWN_LAG = Metric(
-    "lagoon_group_unknown_lag_partitions", "Those whose lag could not be read; no commit is not counted.", _GROUP
+    "lagoon_group_unknown_lag_partitions",
+    "Those whose lag could not be read; without a commit, or a start offset of a share group, there is none to read.",
+    _GROUP,
 )
 LOST = Metric("lagoon_group_lost_records", "Offsets that were deleted before the group read them.", _GROUP)
 EXPIRY = Metric(
@@ -68,11 +72,12 @@ def group_facts(snapshot: Snapshot) -> dict[str, GroupFacts]:
     expiries: dict[str, int] = {}
     retentions = _retentions(snapshot)
     rows = snapshot.of(ConsumerLagRow)
-    names = ("group_id", "topic", "lag", "lag_basis", "time_lag_ms", "records_lost", "first_unread_timestamp_ms")
-    for group_id, topic, lag, basis, time_lag_ms, lost, first_unread_ms in zip(
+    of_lag = ("lag", "lag_basis", "time_lag_ms", "records_lost", "first_unread_timestamp_ms")
+    names = ("group_id", "group_type", "topic", *of_lag)
+    for group_id, group_type, topic, lag, basis, time_lag_ms, lost, first_unread_ms in zip(
         *(column_of(rows, name) for name in names), strict=True
     ):
-        sums.setdefault(group_id, GroupLag()).add(lag, basis, time_lag_ms, lost)
+        sums.setdefault(group_id, GroupLag()).add(group_type, lag, basis, time_lag_ms, lost)
         retention_ms = retentions.get(topic)
         may_expire = basis == "committed" and lag is not None and lag > 0 and retention_ms is not None
         if may_expire and first_unread_ms is not None and 0 <= first_unread_ms <= _LAST_TIME_MS:

@@ -5,14 +5,17 @@ in Python.
 """
 
 LAG_TABLE = "consumer_lag_published"
+SHARE = "share"  # value of column group_type
 UNCOMMITTED = "lag_basis = 'log_start'"
-# Age of the first unread record: 0 if nothing is unread; 0 for share groups, which have no position to look at; null if
-# unknown.
-TIME_LAG = "CASE WHEN lag = 0 OR lag_basis = 'share' THEN 0 ELSE time_lag_ms END"
+# Share groups have no position: neither a first unread record with an age, nor a commit that may be below the start of the log.
+_HAS_POSITION = f"NOT {UNCOMMITTED} AND coalesce(group_type, '') <> '{SHARE}'"
+# Age of the first unread record: 0 if nothing is unread; null if unknown, and for share groups.
+TIME_LAG = f"CASE WHEN lag = 0 AND {_HAS_POSITION} THEN 0 ELSE time_lag_ms END"
 LOST = "CASE WHEN records_lost > 0 THEN records_lost ELSE 0 END DESC"
 MOST = "lag DESC NULLS LAST"
 UNKNOWN_LAG = f"lag IS NULL AND NOT {UNCOMMITTED}"
-UNKNOWN_TIME = f"{TIME_LAG} IS NULL AND NOT {UNCOMMITTED}"
+UNKNOWN_TIME = f"{TIME_LAG} IS NULL AND {_HAS_POSITION}"
+UNKNOWN_LOSS = f"records_lost IS NULL AND {_HAS_POSITION}"
 
 _GREATEST = 2**63 - 1
 

@@ -145,7 +145,7 @@ def _row(group: Group, status: str | None) -> tuple[object, ...]:
         status,
         group.lag if has_lag else "",
         group.change,
-        group.time_lag_ms if has_lag else "",
+        group.time_lag_ms if has_lag and not group.is_sharing else "",
         group.records_lost if has_lag else "",
         None,
         group.state,

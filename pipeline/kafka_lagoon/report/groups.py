@@ -6,6 +6,7 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.group_sums import (
     KNOWN_AGE,
     LAG_TABLE,
+    SHARE,
     SUMS_OF_GROUPS,
     TIME_LAG,
     UNCOMMITTED,
@@ -65,6 +66,11 @@ class Group:
         return ", ".join(filter(None, ("runs" if self.should_run else "stopped", self.hours, self.reason)))
 
     @property
+    def is_sharing(self) -> bool:
+        """True for a share group, which has no commits and no age."""
+        return self.group_type == SHARE
+
+    @property
     def is_behind(self) -> bool:
         """True if the group has records to read."""
         return self.lag is not None and self.lag > 0
@@ -84,7 +90,8 @@ class Group:
         if self.unknown_lags:
             parts.append(f"lag unknown of {self.unknown_lags:,} of {self.partitions:,} partitions: {self.lag_problem}")
         if self.uncommitted:
-            parts.append(f"no commit for {self.uncommitted:,} of {self.partitions:,} partitions")
+            what = "start offset" if self.is_sharing else "commit"
+            parts.append(f"no {what} for {self.uncommitted:,} of {self.partitions:,} partitions")
         if self.unknown_times > self.unknown_lags:
             parts.append(f"age unknown of {self.unknown_times - self.unknown_lags:,} partitions: {self.time_problem}")
         return "; ".join(parts)
@@ -157,6 +164,7 @@ def histories(scope: Scope, groups: Sequence[Group]) -> Mapping[str, GroupHistor
     for name, point, lag, time_lag, unknown_lags, unknown_times in scope.rows(statement, cluster, *names, cluster):
         if lag is not None or unknown_lags:  # else it has no commit, and there is nothing to draw
             lags[name][point] = Reading(lag, bool(unknown_lags))
+        if time_lag is not None or unknown_times:
             times[name][point] = Reading(time_lag, bool(unknown_times))
     return {name: GroupHistory(lag=lags[name], time_lag=times[name]) for name in names}
 

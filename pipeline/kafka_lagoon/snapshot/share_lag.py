@@ -11,8 +11,8 @@ from kafka_lagoon.admin.share_groups import ShareOffsets
 from kafka_lagoon.client.failures import Failure, Scope, ScopeType, own_failure
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.describe_share_group_offsets import DESCRIBE_SHARE_GROUP_OFFSETS
-from kafka_lagoon.snapshot.lag import UNKNOWN
-from kafka_lagoon.snapshot.share_offsets import ShareOffsetRow, share_offset_rows
+from kafka_lagoon.snapshot.lag import LOG_START, UNKNOWN
+from kafka_lagoon.snapshot.share_offsets import NOT_STARTED, ShareOffsetRow, share_offset_rows
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
@@ -20,7 +20,7 @@ from kafka_lagoon.tables.row_columns import column_of
 from kafka_lagoon.topic_partition import TopicPartition
 
 SHARE_BASIS = "share"
-NOT_STARTED, LAG_NOT_RETURNED = "SHARE_NOT_STARTED", "SHARE_LAG_NOT_RETURNED"
+LAG_NOT_RETURNED = "SHARE_LAG_NOT_RETURNED"
 _NO_SUCH_PARTITION = error_code(UNKNOWN_TOPIC_OR_PARTITION).name
 
 Stored = Mapping[tuple[str, TopicPartition], ShareOffsetRow]
@@ -106,8 +106,12 @@ def _row(
     start_offset = stored.start_offset if stored else None
     # An offset stored for an earlier incarnation of the topic says nothing about its log.
     lag = stored.lag if stored and not changed else None
-    problem = refused.get(group.group_id) or (stored.problem if stored else None) or changed
-    problem = problem or _absent(start_offset, lag) or _log_problem(partition, log, topology) or group.problem
+    of_offset = stored.problem if stored else NOT_STARTED
+    is_started = of_offset != NOT_STARTED
+    problem = refused.get(group.group_id) or (of_offset if is_started else None) or changed
+    problem = problem or (LAG_NOT_RETURNED if is_started and lag is None else None)
+    problem = problem or _log_problem(partition, log, topology)
+    problem = problem or (group.problem if is_started else NOT_STARTED)  # the last reason, as NO_COMMIT is
     log_start_offset = log.log_start_offset if log else None
     margin = None if start_offset is None or log_start_offset is None or changed else start_offset - log_start_offset
     return ConsumerLagRow(
@@ -124,7 +128,7 @@ def _row(
         lag=lag,
         lag_lower_bound=None,
         lag_read_committed=None,
-        lag_basis=UNKNOWN if lag is None else SHARE_BASIS,
+        lag_basis=share_lag_basis(lag, problem),
         records_lost=0 if margin is not None and margin >= 0 else None,
         retention_margin=margin,
         time_lag_ms=None,
@@ -141,11 +145,11 @@ def _row(
     )
 
 
-def _absent(start_offset: int | None, lag: int | None) -> str | None:
-    """The reason for a missing lag: nobody has read yet, or the coordinator does not count."""
+def share_lag_basis(lag: int | None, problem: str | None) -> str:
+    """Column lag_basis: a partition that a share group has not read from yet is like one without a commit."""
     if lag is not None:
-        return None
-    return NOT_STARTED if start_offset is None else LAG_NOT_RETURNED
+        return SHARE_BASIS
+    return LOG_START if problem == NOT_STARTED else UNKNOWN
 
 
 def _log_problem(partition: TopicPartition, log: PartitionOffsetsRow | None, topology: Topology) -> str | None:

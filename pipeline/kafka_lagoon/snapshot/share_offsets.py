@@ -8,8 +8,8 @@ sets: one past the end gives a negative lag, and one below 0 is no offset of a l
 from collections.abc import Iterator, Mapping
 
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID, error_code
+from kafka_lagoon.protocol.messages import describe_share_group_offsets
 from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
-    NOT_STARTED,
     UNKNOWN_LAG,
     DescribeShareGroupOffsetsResponseGroup,
     DescribeShareGroupOffsetsResponsePartition,
@@ -17,7 +17,7 @@ from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
 from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, column, row
 from kafka_lagoon.wire.primitives import uuid_text
 
-NEGATIVE_START = "SHARE_START_NEGATIVE"
+NOT_STARTED, NEGATIVE_START = "SHARE_NOT_STARTED", "SHARE_START_NEGATIVE"
 
 
 @row
@@ -40,8 +40,8 @@ class ShareOffsetRow:
         null_if=ALWAYS,
     )
     problem: str | None = column(
-        "Kafka's name of the partition's error, or SHARE_START_NEGATIVE: the offset that was set is below 0. Null if there is "
-        "none."
+        "Kafka's name of the partition's error, SHARE_NOT_STARTED: no member has read from the partition yet, or "
+        "SHARE_START_NEGATIVE: the offset that was set is below 0. Null if there is none."
     )
 
 
@@ -65,7 +65,8 @@ def _row(
 ) -> ShareOffsetRow:
     is_started = partition.start_offset >= 0
     code = partition.error_code or (0 if topic else UNKNOWN_TOPIC_ID)
-    problem = NEGATIVE_START if partition.start_offset < NOT_STARTED else None
+    is_negative = partition.start_offset < describe_share_group_offsets.NOT_STARTED
+    problem = None if is_started else NEGATIVE_START if is_negative else NOT_STARTED
     return ShareOffsetRow(
         group_id=group_id,
         topic=topic,

@@ -182,9 +182,10 @@ class ConsumerLagRow:
         null_if=f"{_SHARING} OR {before('ListOffsets', 2)}",
     )
     lag_basis: str = column(
-        "Basis of the lag. committed: lag is known. log_start: there is no commit, so lag is null, and a reader from earliest "
-        "has high_watermark - log_start_offset to read. share: lag is known, and counts records from share_start_offset on "
-        "that are not yet processed, in any order. unknown: commit or end is not known, see problem."
+        "Basis of the lag. committed: lag is known. log_start: there is no commit, or a share group has not read from the "
+        "partition yet, so lag is null, and a reader from earliest has high_watermark - log_start_offset to read. share: lag "
+        "is known, and counts records from share_start_offset on that are not yet processed, in any order. unknown: commit or "
+        "end is not known, see problem."
     )
     records_lost: Int64 | None = column(
         "Offsets that were deleted before the group read them: log_start_offset - committed_offset, 0 if the commit is not "

@@ -4,6 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
 from kafka_lagoon.protocol.messages.list_offsets import EARLIEST_LOCAL
 from tests.cli.kafka.conftest import Ask
 from tests.clock import CLOCK
@@ -89,6 +93,39 @@ def test_a_passed_limit_is_exit_3(ask: Ask, limits: str, lines: list[str]) -> No
     shown = ask("lag", "--fail-above", limits)
     assert shown.err.splitlines() == [f"lagoon: {line}" for line in lines]
     assert shown.code == (3 if lines else 0)
+
+
+@pytest.fixture
+def sharing(state: FakeCluster) -> None:
+    """A share group that has unread records in one partition, and has not read from the others, which have none."""
+    stored = tuple(
+        DescribeShareGroupOffsetsResponsePartition(
+            partition_index=index, start_offset=start, leader_epoch=0, lag=lag, error_code=0
+        )
+        for index, (start, lag) in enumerate([(90, 5), (-1, -1), (-1, -1)])
+    )
+    topic = DescribeShareGroupOffsetsResponseTopic(topic_name="orders", topic_id=bytes(16), partitions=stored)
+    state.groups["sharing"] = FakeGroup(2, group_type="share", state="Stable", share_topics=(topic,))
+
+
+@pytest.mark.usefixtures("sharing")
+def test_partitions_that_a_share_group_has_not_read(ask: Ask) -> None:
+    """They have no lag, as without a commit, and keep every limit; the row says why, and share groups have no age."""
+    shown = ask("lag", "sharing", "--json", "--fail-above", "lag=5,total=5,time,lost")
+    assert (shown.code, shown.err) == (0, "")
+    problems = [(row["partition"], row["lag"], row["problem"]) for row in shown.rows("share")]
+    assert problems == [(0, 5, None), (1, None, "SHARE_NOT_STARTED"), (2, None, "SHARE_NOT_STARTED")]
+    above = ask("lag", "sharing", "--fail-above", "total=4,time")
+    assert (above.code, above.err) == (3, "lagoon: total above 4: 1 group, highest 5 (sharing)\n")
+
+
+@pytest.mark.usefixtures("sharing")
+def test_a_share_group_whose_coordinator_counts_no_lag(state: FakeCluster, ask: Ask) -> None:
+    """That lag is unknown, so it passes limits of lag."""
+    (topic,) = state.groups["sharing"].share_topics
+    topic.partitions[0].lag = -1
+    shown = ask("lag", "sharing", "--fail-above", "lag=1000,time,lost")
+    assert (shown.code, shown.err) == (3, "lagoon: lag not known of 1 partition, e.g. sharing orders-0\n")
 
 
 def test_groups_that_are_stopped_on_purpose(state: FakeCluster, ask: Ask, tmp_path: Path) -> None:

@@ -167,6 +167,28 @@ def test_every_dash_has_its_reason(tmp_path: Path, run: Ask) -> None:
     assert (row["problem"], row["time_lag_problem"]) == (None, "OFFSET_OUT_OF_RANGE")
 
 
+def test_share_groups(tmp_path: Path, run: Ask) -> None:
+    """They have no age, whatever they have to read; a partition that they have not begun to read is not unknown."""
+    share = {"group_type": "share"}
+    rows = (
+        lag_row("queue", "orders", 0, lag=7, lag_basis="share", records_lost=0, **share),
+        lag_row("queue", "orders", 1, lag=0, lag_basis="share", records_lost=0, **share),
+        lag_row("queue", "orders", 2, lag_basis="log_start", problem="SHARE_NOT_STARTED", **share),
+        lag_row("queue", "payments", 0, problem="SHARE_LAG_NOT_RETURNED", **share),
+        lag_row("reader", "orders", 0, lag=3, time_lag_ms=2_000, records_lost=0),
+    )
+    groups = group("queue", **share), group("reader")
+    made = make_lake(tmp_path, (snapshot(1, *groups, *rows, status="complete"),))
+    shown = run("lag", "--json", "--sort", "time", "--warehouse", str(made))
+    ages = {one["group_id"]: (one["time_lag_ms"], one["unknown_time_partitions"]) for one in shown.rows("group")}
+    assert list(ages.items()) == [("reader", (2_000, 0)), ("queue", (None, 0))]
+    assert shown.rows("lag")[0]["group_id"] == "reader", "nothing has a greater age"
+    limited = run("lag", "--fail-above", "lag=7,time=2s,lost", "--warehouse", str(made))
+    assert (limited.code, limited.err) == (3, "lagoon: lag not known of 1 partition, e.g. queue payments-0\n")
+    limited = run("lag", "--fail-above", "lag=7,total=7", "--topic", "orders", "--warehouse", str(made))
+    assert (limited.code, limited.err) == (0, "")
+
+
 def test_names_never_steer_a_terminal(ask: Ask) -> None:
     """Control characters in group ids are escaped."""
     assert all(line.isprintable() for line in ask("lag").out.splitlines())

@@ -31,6 +31,7 @@ from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.snapshot.coverage import worth_a_row
 from kafka_lagoon.snapshot.group_state import lag_of, read_groups, unread_groups
 from kafka_lagoon.snapshot.offsets import offset_rows
+from kafka_lagoon.snapshot.share_lag import share_lag_basis
 from kafka_lagoon.snapshot.share_offsets import ShareOffsetRow, share_offset_rows
 from kafka_lagoon.snapshot.topology import Topology, check_again, read_topology
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow
@@ -153,9 +154,10 @@ def group_lag_rows(
     """Make one row per group, with or without partitions; `unread` has the reason why all offsets of a group are missing."""
     sums = {group.group_id: GroupLag() for group in groups}
     for partition in lag:
-        sums.setdefault(partition.group_id, GroupLag()).add(partition.lag, partition.lag_basis)
+        sums.setdefault(partition.group_id, GroupLag()).add(partition.group_type, partition.lag, partition.lag_basis)
     for share in shares:
-        sums.setdefault(share.group_id, GroupLag()).add(share.lag, SHARE)
+        basis = share_lag_basis(share.lag, share.problem)
+        sums.setdefault(share.group_id, GroupLag()).add(SHARE, share.lag, basis)
     for group in groups:
         of_group = sums[group.group_id]
         yield GroupLagRow(

@@ -20,6 +20,8 @@ from kafka_lagoon.cli.thresholds import (
     lines_of,
 )
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.group_lag import LOG_START
+from kafka_lagoon.snapshot.share_offsets import NOT_STARTED, ShareOffsetRow
 
 LIMITS = {
     "lag": (Unit.COUNT, "unread records of a partition for a group"),
@@ -27,7 +29,6 @@ LIMITS = {
     "time": (Unit.DURATION, "age of a group's first unread record in a partition, as --time measures it"),
     "lost": (Unit.COUNT, "records of a partition that were deleted before the group read them"),
 }
-UNCOMMITTED, OF_SHARE_GROUPS = "log_start", "share"
 
 
 @frozen(kw_only=False)
@@ -110,18 +111,18 @@ def _by_lag(row: Any) -> tuple[Any, ...]:
 
 
 def _by_age(row: Any) -> tuple[Any, ...]:
-    """Return the sort key of an age: unknown ages are first, because they may be high; groups without commits are last."""
-    if _basis(row) == UNCOMMITTED:
+    """Return the sort key of an age: unknown ages are first, because they may be high; groups without positions are last."""
+    if not _has_position(row):
         return 2, 0, *_by_lag(row)
     age = _age(row)
     return 0 if age is None else 1, -(age or 0), *_by_lag(row)
 
 
 def _age(row: Any) -> int | None:
-    """Return the age of the first unread record: 0 if all is read, and for share groups, which have no committed offset."""
-    if row.lag == 0 or _basis(row) == OF_SHARE_GROUPS:
-        return 0
-    age: int | None = row.time_lag_ms
+    """Return the age of the first unread record: 0 if all is read; None if unknown, and for share groups."""
+    if not _has_position(row):
+        return None
+    age: int | None = 0 if row.lag == 0 else row.time_lag_ms
     return age
 
 
@@ -159,24 +160,22 @@ def complaints(
 def _lines(rows: Sequence[Any], totals: Sequence[Any], limit: Threshold) -> Iterator[str]:
     match limit.name:
         case "total":
-            unknown = {row.group_id for row in rows if row.lag is None and _basis(row) != UNCOMMITTED}
+            unknown = {row.group_id for row in rows if _is_lag_unknown(row)}
             measured = _measured(totals, limit, lambda row: row.lag, lambda row: row.group_id in unknown, _group)
             return lines_of(limit, measured, "groups")
         case "time":
-            unknown_age = lambda row: _age(row) is None and _basis(row) != UNCOMMITTED  # noqa: E731
+            unknown_age = lambda row: _age(row) is None and _has_position(row)  # noqa: E731
             measured = _measured(rows, limit, _age, unknown_age, _partition)
         case "lost":
-            without = (UNCOMMITTED, OF_SHARE_GROUPS)
             measured = _measured(
                 rows,
                 limit,
                 lambda row: getattr(row, "records_lost", None),
-                lambda row: getattr(row, "records_lost", None) is None and _basis(row) not in without,
+                lambda row: _has_position(row) and row.records_lost is None,
                 _partition,
             )
         case _:
-            unknown_lag = lambda row: row.lag is None and _basis(row) != UNCOMMITTED  # noqa: E731
-            measured = _measured(rows, limit, lambda row: row.lag, unknown_lag, _partition)
+            measured = _measured(rows, limit, lambda row: row.lag, _is_lag_unknown, _partition)
     return lines_of(limit, measured, "partitions")
 
 
@@ -199,9 +198,15 @@ def _measured(
     )
 
 
-def _basis(row: Any) -> str:
-    """Return the basis of a row's lag; rows of share groups do not have one."""
-    return getattr(row, "lag_basis", OF_SHARE_GROUPS)
+def _is_lag_unknown(row: Any) -> bool:
+    """Return True if there may be a lag: a partition that the group has not begun to read has none."""
+    has_begun = row.problem != NOT_STARTED if isinstance(row, ShareOffsetRow) else row.lag_basis != LOG_START
+    return row.lag is None and has_begun
+
+
+def _has_position(row: Any) -> bool:
+    """Return True if the group has committed an offset, which share groups do not."""
+    return not isinstance(row, ShareOffsetRow) and row.lag_basis != LOG_START
 
 
 def _group(row: Any) -> str:

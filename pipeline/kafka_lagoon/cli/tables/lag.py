@@ -44,6 +44,7 @@ from kafka_lagoon.query.group_sums import (
     TIME_LAG,
     UNCOMMITTED,
     UNKNOWN_LAG,
+    UNKNOWN_LOSS,
     UNKNOWN_TIME,
     WORST_GROUP,
 )
@@ -55,7 +56,7 @@ _PLACE = "concat(group_id, ' ', topic, '-', CAST(partition AS STRING))"
 _REASON = f"coalesce(problem, time_lag_problem, CASE WHEN {UNCOMMITTED} THEN 'no commit' END)"
 _UNKNOWN_TIMES = "unknown_time_partitions"
 
-_AGE = f"CASE WHEN {UNCOMMITTED} THEN -1 ELSE {TIME_LAG} END DESC NULLS FIRST"
+_AGE = f"CASE WHEN {UNKNOWN_TIME} THEN NULL ELSE coalesce({TIME_LAG}, -1) END DESC NULLS FIRST"
 _BY_NAME = "cluster, group_id, topic, partition"
 _SORTS = {
     "worst": f"{LOST}, {_AGE}, {MOST}, {_BY_NAME}",
@@ -215,9 +216,7 @@ def _limit_lines(context: TablesContext, every: Condition, limit: Threshold) -> 
             oldest = measured(context, limit, source, rows.values, TIME_LAG, UNKNOWN_TIME, _PLACE)
             yield from lines_of(limit, oldest, "partitions")
         case "lost":
-            # A share group has no commit that could be below the start of the log.
-            unknown = "records_lost IS NULL AND lag_basis NOT IN ('log_start', 'share')"
-            lost = measured(context, limit, source, rows.values, "records_lost", unknown, _PLACE)
+            lost = measured(context, limit, source, rows.values, "records_lost", UNKNOWN_LOSS, _PLACE)
             yield from lines_of(limit, lost, "partitions")
         case _:
             largest = measured(context, limit, source, rows.values, "lag", UNKNOWN_LAG, _PLACE)

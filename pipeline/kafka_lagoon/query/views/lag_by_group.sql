@@ -14,7 +14,7 @@ CREATE OR REPLACE VIEW lag_by_group (
   worst_lag COMMENT 'Largest lag of a partition; null if no lag is known.',
   worst_topic COMMENT 'Topic of that partition.',
   worst_partition COMMENT 'Number of that partition.',
-  uncommitted_partitions COMMENT 'Partitions without a commit, whose lag is therefore null.',
+  uncommitted_partitions COMMENT 'Partitions without a commit, or that a share group has not read from yet, whose lag is therefore null.',
   unowned_partitions COMMENT 'Partitions that no member owns.',
   loss_known_partitions COMMENT 'Partitions of which it is known whether records were lost.',
   records_lost COMMENT 'Sum of records_lost over loss_known_partitions; null if there are none.',
