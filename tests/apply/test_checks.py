@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from kafka_lagoon.admin.config_values import ConfigValue
-from kafka_lagoon.apply.checks import faults_of, wrong_cluster
+from kafka_lagoon.apply.checks import faults_of, min_isr_notes, wrong_cluster
 from kafka_lagoon.apply.desired.resources import ScramUser
 from tests.apply.lives import desired, live, topic
 
@@ -15,7 +15,6 @@ replication_factor = 4
 [topics.orders.configs]
 retention.mss = 5
 retention.ms = "1 d"
-min.insync.replicas = 5
 [topics.assigned]
 assignments = [[1, 9]]
 [topics.fewer]
@@ -47,27 +46,48 @@ def test_all_faults_with_their_lines() -> None:
     assert problems == [
         "x.toml:4: topics.orders.partitions: 2 are fewer than the 3 that topic orders has",
         "x.toml:5: topics.orders.replication_factor: 4 is more than the 3 brokers of the cluster",
-        (
-            "x.toml:9: topics.orders.configs.min.insync.replicas: 5 is more than the replication factor of topic orders, 4: "
-            "nobody could write with acks=all"
-        ),
-        "x.toml:11: topics.assigned.assignments: partition 0: there is no broker 9 (there are 1, 2, 3)",
-        "x.toml:13: topics.fewer.assignments: 2 are fewer than the 3 that topic fewer has",
+        "x.toml:10: topics.assigned.assignments: partition 0: there is no broker 9 (there are 1, 2, 3)",
+        "x.toml:12: topics.fewer.assignments: 2 are fewer than the 3 that topic fewer has",
         "x.toml:7: topics.orders.configs.retention.mss: is no config of a topic (did you mean retention.ms?)",
         "x.toml:8: topics.orders.configs.retention.ms: must be a whole number (LONG)",
-        "x.toml:14: broker_configs.7: there is no broker 7 (there are 1, 2, 3)",
-        "x.toml:16: broker_configs.1.broker.id: is read-only: it is set in the file server.properties of each broker",
-        "x.toml:17: broker_configs.1.log.cleaner.thread: is no config of a broker (did you mean log.cleaner.threads?)",
+        "x.toml:13: broker_configs.7: there is no broker 7 (there are 1, 2, 3)",
+        "x.toml:15: broker_configs.1.broker.id: is read-only: it is set in the file server.properties of each broker",
+        "x.toml:16: broker_configs.1.log.cleaner.thread: is no config of a broker (did you mean log.cleaner.threads?)",
         (
-            "x.toml:18: broker_configs.1.ssl.keystore.password: is sensitive: it must be a reference, env:NAME or file:/path, and "
+            "x.toml:17: broker_configs.1.ssl.keystore.password: is sensitive: it must be a reference, env:NAME or file:/path, and "
             "not the value itself"
         ),
-        "x.toml:20: group_configs.g.consumer.session.timeout.ms: must be a whole number (INT)",
-        "x.toml:21: scram_users.alice.SCRAM-SHA-256: password is missing: it is needed to create or change the user",
-        "x.toml:22: scram_users.bob.SCRAM-SHA-256: password is missing: it is needed to create or change the user",
-        "x.toml:26: features.metadata.version: 31 is not a level that all brokers can run (7 to 30)",
-        "x.toml:27: features.metadata.versions: is no feature of the cluster (did you mean metadata.version?)",
+        "x.toml:19: group_configs.g.consumer.session.timeout.ms: must be a whole number (INT)",
+        "x.toml:20: scram_users.alice.SCRAM-SHA-256: password is missing: it is needed to create or change the user",
+        "x.toml:21: scram_users.bob.SCRAM-SHA-256: password is missing: it is needed to create or change the user",
+        "x.toml:25: features.metadata.version: 31 is not a level that all brokers can run (7 to 30)",
+        "x.toml:26: features.metadata.versions: is no feature of the cluster (did you mean metadata.version?)",
     ]
+
+
+def test_fewer_replicas_than_min_insync_replicas() -> None:
+    """Brokers accept it, so it is no fault; whoever gets it by the plan is warned, and a topic that has it already is not."""
+    text = """
+[defaults.topics.configs]
+"min.insync.replicas" = 2
+[topics.has]
+[topics.new]
+replication_factor = 1
+[topics.shrunk]
+replication_factor = 1
+[topics.enough]
+replication_factor = 2
+[topics.odd]
+replication_factor = 1
+configs = { "min.insync.replicas" = "two" }
+"""
+    own = {"topic": {name: {"min.insync.replicas": "2"} for name in ("has", "shrunk")}}
+    cluster = live({"has": topic("has", [[1]]), "shrunk": topic("shrunk", [[1, 2]])}, own)
+    assert faults_of(desired(text), cluster) == [
+        "x.toml:14: topics.odd.configs.min.insync.replicas: must be a whole number (INT)"
+    ]
+    meaning = "min.insync.replicas=2, and it has 1 replica: acks=all needs all of them in sync, and brokers before Kafka 3.7 refuse it"
+    assert list(min_isr_notes(desired(text), cluster)) == [f"topic new: {meaning}", f"topic shrunk: {meaning}"]
 
 
 def test_another_cluster() -> None:
@@ -110,22 +130,17 @@ def test_faults_of_defaults_are_where_they_are_written() -> None:
 partitions = 1
 replication_factor = 4
 [defaults.topics.configs]
-min.insync.replicas = 5
 "retention.mss" = 5
 [topics.a]
 [topics.b]
 partitions = 2
 replication_factor = 1
-configs = { "min.insync.replicas" = 1, retention.ms = "x" }
+configs = { retention.ms = "x" }
 """
     assert faults_of(desired(text), live({"a": topic("a", [[1], [2]])})) == [
         "x.toml:4: defaults.topics.partitions: 1 are fewer than the 2 that topic a has",
         "x.toml:5: defaults.topics.replication_factor: 4 is more than the 3 brokers of the cluster",
-        (
-            "x.toml:7: defaults.topics.configs.min.insync.replicas: 5 is more than the replication factor of topic a, 4: nobody "
-            "could write with acks=all"
-        ),
-        "x.toml:8: defaults.topics.configs.retention.mss: is no config of a topic (did you mean retention.ms?)",
-        "x.toml:8: defaults.topics.configs.retention.mss: is no config of a topic (did you mean retention.ms?)",
-        "x.toml:13: topics.b.configs.retention.ms: must be a whole number (LONG)",
+        "x.toml:7: defaults.topics.configs.retention.mss: is no config of a topic (did you mean retention.ms?)",
+        "x.toml:7: defaults.topics.configs.retention.mss: is no config of a topic (did you mean retention.ms?)",
+        "x.toml:12: topics.b.configs.retention.ms: must be a whole number (LONG)",
     ]

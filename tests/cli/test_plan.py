@@ -79,6 +79,15 @@ def test_yaml_gives_the_same_plan(server: str, tmp_path: Path, capsys: pytest.Ca
     assert len(ids) == 1
 
 
+def test_a_valid_state_with_a_warning(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Brokers take writes of a topic with fewer replicas than min.insync.replicas, so a note says what it means."""
+    file = tmp_path / "x.toml"
+    text = "partitions = 1\nreplication_factor = 1\nconfigs = { 'min.insync.replicas' = 2 }"
+    file.write_text(f'cluster_id = "{CLUSTER_ID}"\n[topics.new]\n{text}\n')
+    assert main(["plan", str(file), "-b", server]) == 0
+    assert "lagoon: topic new: min.insync.replicas=2, and it has 1 replica: " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("failures", "undone"),
     [((), ()), ((own_failure("x", Scope.cluster(), "REFUSED", "no"),), ()), ((), ("not reset",))],

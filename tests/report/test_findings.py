@@ -1,12 +1,26 @@
 """Losses, findings and changes on the page."""
 
+from pathlib import Path
+
 import pytest
 
+from kafka_lagoon.query.duckdb_engine import opened
 from kafka_lagoon.report.coverage import failures_of, health_of, missing_tables_of, short_lists_of
-from kafka_lagoon.report.finding_sections import _by_group, _change_entity, _finding_entity, _loss_concerns, _loss_tile
+from kafka_lagoon.report.finding_sections import (
+    _by_group,
+    _change_entity,
+    _finding_entity,
+    _loss_concerns,
+    _loss_tile,
+    health_section,
+)
 from kafka_lagoon.report.findings import Finding, Loss, changes_of, findings_of, losses_of, no_estimates_of
+from kafka_lagoon.report.page import RELATIONS
 from kafka_lagoon.report.scope import Scope, scopes
-from tests.delta.samples import HOUR_MS, NOON_MS
+from kafka_lagoon.tables.cluster_rows import PartitionRow
+from kafka_lagoon.tables.snapshot_rows import CoverageRow
+from tests.delta.lake import make_lake
+from tests.delta.samples import HOUR_MS, NOON_MS, row, snapshot
 from tests.report.history import CLOSING, LAST, SCRIPT
 
 pytestmark = pytest.mark.long
@@ -27,6 +41,38 @@ def test_findings_and_since_when(scope: Scope) -> None:
     assert findings["broker_fenced", "2"].since_ms == NOON_MS + LAST * HOUR_MS
     health = health_of(scope)
     assert (health.fenced, health.under_replicated, health.leaderless) == (1, 4, 0)
+
+
+def test_fewer_replicas_than_min_insync_replicas(tmp_path: Path) -> None:
+    """If all of them are in sync, the partition is a warning; only what refuses writes is critical, and counts in the tile."""
+    partitions = [
+        row(
+            PartitionRow,
+            topic="orders",
+            partition=number,
+            leader_id=1,
+            replicas=replicas,
+            isr=(1,),
+            is_leaderless=False,
+            is_under_replicated=len(replicas) > 1,
+            is_under_min_isr=True,
+            is_at_min_isr=False,
+            is_preferred_leader=True,
+        )
+        for number, replicas in enumerate([(1,), (1, 2), (1, 3)])
+    ]
+    coverage = row(CoverageRow, api="Metadata", requests=1, answered=1, expected=1, visibility="complete")
+    made = make_lake(tmp_path, [snapshot(1, *partitions, coverage, status="complete", topics=1, partitions=3)])
+    with opened(made, RELATIONS) as ask:
+        (scope,) = scopes(ask, None, None, 24)
+        assert health_of(scope).under_min_isr == 2
+        health = health_section(scope)
+    assert [tile.value for tile in health.tiles] == ["0", "2", "2"]
+    assert [(one.level, one.text.partition(":")[0]) for one in health.concerns] == [
+        ("critical", "partitions under min.insync.replicas, which refuse acks=all"),
+        ("warning", "partitions with fewer replicas than min.insync.replicas, which refuse acks=all before Kafka 3.7"),
+        ("warning", "under-replicated partitions"),
+    ]
 
 
 def test_changes_of_the_history(scope: Scope) -> None:

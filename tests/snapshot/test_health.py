@@ -9,6 +9,7 @@ from kafka_lagoon.snapshot.health import (
     FINDINGS,
     GRAVE,
     LEADERLESS,
+    MIN_ISR_ABOVE_REPLICAS,
     MIN_ISR_UNKNOWN,
     NOT_PREFERRED,
     OFFLINE_REPLICAS,
@@ -51,7 +52,9 @@ def test_a_healthy_partition_has_no_finding() -> None:
     [
         ({"is_leaderless": True}, LEADERLESS),
         ({"offline_replicas": (3,)}, OFFLINE_REPLICAS),
-        ({"is_under_min_isr": True}, UNDER_MIN_ISR),
+        ({"is_under_min_isr": True, "isr": (1, 2)}, UNDER_MIN_ISR),
+        ({"is_under_min_isr": True, "isr": None}, UNDER_MIN_ISR),
+        ({"is_under_min_isr": True}, MIN_ISR_ABOVE_REPLICAS),
         ({"is_under_replicated": True}, UNDER_REPLICATED),
         ({"is_at_min_isr": True}, AT_MIN_ISR),
         ({"is_preferred_leader": False}, NOT_PREFERRED),

@@ -1,4 +1,4 @@
-"""Finds the faults of a desired state that depend on the cluster, all of them before anything is planned."""
+"""Finds the faults of a desired state that depend on the cluster, all of them before anything is planned; and warnings."""
 
 import re
 from collections.abc import Iterator
@@ -9,11 +9,10 @@ from kafka_lagoon.apply.desired.model import DesiredTopic
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.diff import differs, written_configs
 from kafka_lagoon.apply.kinds.names import DEFAULT
+from kafka_lagoon.apply.kinds.topic_guards import MIN_ISR, min_isr_note
 from kafka_lagoon.apply.live import Live, LiveTopic
 from kafka_lagoon.text import did_you_mean
 
-_WHOLE = re.compile(r"\d{1,18}", re.ASCII)
-_MIN_ISR = "min.insync.replicas"
 _DEFAULTS: Path = ("defaults", "topics")
 _REFERENCE = re.compile(r"(?:env|file):.+", re.DOTALL)
 
@@ -47,7 +46,6 @@ def _topic_faults(desired: DesiredState, live: Live) -> Iterator[str]:
             reason = f"{factor} is more than the {len(live.racks)} brokers of the cluster"
             yield desired.fault(_number_path(desired, name, topic, "replication_factor"), reason)
         yield from _assignment_faults(desired, live, name, topic, known)
-        yield from _min_isr_faults(desired, live, name, topic)
 
 
 def _number_path(desired: DesiredState, name: str, topic: DesiredTopic, key: str) -> Path:
@@ -76,17 +74,16 @@ def brokers_text(live: Live) -> str:
     return ", ".join(map(str, sorted(live.racks)))
 
 
-def _min_isr_faults(desired: DesiredState, live: Live, name: str, topic: DesiredTopic) -> Iterator[str]:
-    known = live.topics.get(name)
-    factor = topic.replication_factor or (known.replication_factor if known else None)
-    written = topic.configs.get(_MIN_ISR, "")
-    if known and factor == known.replication_factor and live.own_configs("topic", name).get(_MIN_ISR) == written:
-        return  # it has the desired value already
-    if factor is not None and _WHOLE.fullmatch(written) and int(written) > factor:
-        reason = (
-            f"{written} is more than the replication factor of topic {name}, {factor}: nobody could write with acks=all"
-        )
-        yield desired.fault(config_path(desired, ("topics", name, "configs"), _MIN_ISR), reason)
+def min_isr_notes(desired: DesiredState, live: Live) -> Iterator[str]:
+    """Warnings about topics that get fewer replicas than min.insync.replicas."""
+    for name, topic in desired.topics.items():
+        known = live.topics.get(name)
+        factor = topic.replication_factor or (known.replication_factor if known else None)
+        value = topic.configs.get(MIN_ISR, "")
+        if known and factor == known.replication_factor and live.own_configs("topic", name).get(MIN_ISR) == value:
+            continue  # it has the desired value already
+        if factor is not None and (note := min_isr_note(name, value, factor)):
+            yield note
 
 
 def _config_faults(desired: DesiredState, live: Live) -> Iterator[str]:

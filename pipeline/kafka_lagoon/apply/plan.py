@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from kafka_lagoon.apply.action import Action, plan_id, sending_order
-from kafka_lagoon.apply.checks import faults_of, wrong_cluster
+from kafka_lagoon.apply.checks import faults_of, min_isr_notes, wrong_cluster
 from kafka_lagoon.apply.desired.document import in_order_of_lines
 from kafka_lagoon.apply.desired.resources import CONFIG_SECTIONS
 from kafka_lagoon.apply.desired.state import DesiredState
@@ -57,7 +57,13 @@ def plan_state(cluster: Cluster, desired: DesiredState, deadline: Deadline) -> P
     return PlanResult(
         cluster_id=desired.cluster_id,
         actions=actions,
-        notes=[*once.notes, *left_on(desired, live), *_notes(desired, live), *partition_notes(actions)],
+        notes=[
+            *once.notes,
+            *left_on(desired, live),
+            *_notes(desired, live),
+            *min_isr_notes(desired, live),
+            *partition_notes(actions),
+        ],
         undone=once.undone,
         failures=[*live.failures, *once.failures, *cluster.refusals],
     )

@@ -57,13 +57,13 @@ def _health(brokers: Sequence[BrokerRow], partitions: Sequence[PartitionRow]) ->
     down = _down(brokers, partitions)
     under_replicated = sum(row.is_under_replicated is True for row in partitions)
     leaderless = sum(row.is_leaderless is True for row in partitions)
-    read_only = sum(row.is_under_min_isr is True for row in partitions)
+    under_min_isr = sum(row.is_under_min_isr is True for row in partitions)
     yield down or counted(len(brokers), "broker")
     if down or under_replicated or leaderless:
         yield f"{counted(under_replicated, 'partition')} under-replicated"
         yield f"{leaderless:,} leaderless"
-    if read_only:
-        yield f"{counted(read_only, 'partition')} with fewer in sync than min.insync.replicas"
+    if under_min_isr:
+        yield f"{counted(under_min_isr, 'partition')} with fewer in sync than min.insync.replicas"
 
 
 def _down(brokers: Sequence[BrokerRow], partitions: Sequence[PartitionRow]) -> str | None:

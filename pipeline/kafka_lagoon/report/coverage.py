@@ -67,7 +67,7 @@ def health_of(scope: Scope) -> ClusterHealth:
     brokers = f"SELECT count(is_fenced), count(CASE WHEN is_fenced THEN 1 END) FROM brokers_published WHERE {of_now}"  # noqa: S608
     partitions = f"""
         SELECT count(CASE WHEN is_leaderless THEN 1 END), count(CASE WHEN is_under_replicated THEN 1 END),
-          count(CASE WHEN is_under_min_isr THEN 1 END)
+          count(CASE WHEN is_under_min_isr AND coalesce(cardinality(isr) < cardinality(replicas), TRUE) THEN 1 END)
         FROM partitions_published WHERE {of_now}"""  # noqa: S608  names of ours
     ((known, fenced),) = scope.rows(brokers, *values)
     ((leaderless, under_replicated, under_min_isr),) = scope.rows(partitions, *values)

@@ -80,6 +80,7 @@ _PHRASES = {  # findings whose name alone does not say what they are about
     "leaderless": "partitions without a leader",
     "offline_replicas": "partitions with an offline replica",
     "under_min_isr": "partitions under min.insync.replicas, which refuse acks=all",
+    "min_isr_above_replicas": "partitions with fewer replicas than min.insync.replicas, which refuse acks=all before Kafka 3.7",
     "under_replicated": "under-replicated partitions",
     "at_min_isr": "partitions at min.insync.replicas: one replica less, and they refuse acks=all",
     "rack_violation": "partitions whose replicas share a rack",
@@ -260,7 +261,7 @@ def _health_tiles(findings: Sequence[data.Finding], health: coverage.ClusterHeal
             note=few_names([with_owner(one.topic, one.owner) for one in having if one.topic is not None]),
             when=_when(having),
             since_ms=min((one.since_ms for one in having), default=None),
-            source=f"partitions.is_{finding}",
+            source=f"partitions with the finding {finding} in health_findings",
             level=level if number else "",
         )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from kafka_lagoon.apply.action import Action, Resource
 from kafka_lagoon.apply.kinds.acls import CREATE_ACL, acl_of, create_acl
+from kafka_lagoon.apply.kinds.topic_guards import MIN_ISR, min_isr_note
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.clock import Deadline
@@ -147,9 +148,8 @@ def _shape(topic: SavedTopic, replication_factor: int, configs: Mapping[str, str
 def _notes(topic: SavedTopic, factor: int, with_configs: bool) -> Iterator[str]:
     if factor != topic.replication_factor:
         yield f"topic {topic.topic}: {factor} replicas instead of {topic.replication_factor}"
-    least = topic.configs.get("min.insync.replicas") if with_configs else None
-    if least and least.isdecimal() and int(least) > factor:
-        yield f"topic {topic.topic}: min.insync.replicas={least} and {factor} replicas: acks=all will be refused"
+    if with_configs and (note := min_isr_note(topic.topic, topic.configs.get(MIN_ISR, ""), factor)):
+        yield note
     if not with_configs:
         if topic.configs:
             yield f"topic {topic.topic}: without its configs {', '.join(topic.configs)}"

@@ -1,6 +1,7 @@
 """Finds unhealthy partitions: pure functions of partition rows.
 
-Unknown is not healthy: a partition whose min.insync.replicas is unknown has a finding that says so.
+Unknown is not healthy: a partition whose min.insync.replicas is unknown has a finding that says so. Brokers since
+Kafka 3.7 (KAFKA-15583) take writes with acks=all if all replicas are in sync, also if min.insync.replicas is more than these.
 """
 
 from collections import Counter
@@ -11,12 +12,13 @@ from kafka_lagoon.tables.row_classes import Int32, before, column, row
 
 LEADERLESS, OFFLINE_REPLICAS, UNDER_MIN_ISR = "leaderless", "offline_replicas", "under_min_isr"
 UNDER_REPLICATED, AT_MIN_ISR, NOT_PREFERRED = "under_replicated", "at_min_isr", "not_preferred_leader"
-MIN_ISR_UNKNOWN = "min_isr_unknown"
+MIN_ISR_ABOVE_REPLICAS, MIN_ISR_UNKNOWN = "min_isr_above_replicas", "min_isr_unknown"
 FINDINGS = (
     LEADERLESS,
     OFFLINE_REPLICAS,
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
+    MIN_ISR_ABOVE_REPLICAS,
     AT_MIN_ISR,
     NOT_PREFERRED,
     MIN_ISR_UNKNOWN,
@@ -57,16 +59,23 @@ def findings(partition: PartitionRow) -> Iterator[str]:
         yield LEADERLESS
     if partition.offline_replicas:
         yield OFFLINE_REPLICAS
-    if partition.is_under_min_isr:
+    if partition.is_under_min_isr and not _has_all_in_sync(partition):
         yield UNDER_MIN_ISR
     if partition.is_under_replicated:
         yield UNDER_REPLICATED
+    if partition.is_under_min_isr and _has_all_in_sync(partition):
+        yield MIN_ISR_ABOVE_REPLICAS
     if partition.is_at_min_isr:
         yield AT_MIN_ISR
     if partition.is_preferred_leader is False:
         yield NOT_PREFERRED
     if partition.is_under_min_isr is None:
         yield MIN_ISR_UNKNOWN
+
+
+def _has_all_in_sync(partition: PartitionRow) -> bool:
+    isr, replicas = partition.isr, partition.replicas
+    return isr is not None and replicas is not None and len(isr) >= len(replicas)
 
 
 def unhealthy_rows(partitions: Iterable[PartitionRow], wanted: Sequence[str]) -> Iterator[UnhealthyPartitionRow]:

@@ -100,6 +100,18 @@ def test_health_fails_only_by_option(ask: Ask) -> None:
     assert [one["partition"] for one in ask("health", "--json", "--only", "leaderless").rows("partition")] == [0]
 
 
+def test_health_of_fewer_replicas_than_min_insync_replicas(state: FakeCluster, ask: Ask) -> None:
+    """If all replicas are in sync, brokers since Kafka 3.7 take writes with acks=all, so the finding is not grave; else it is."""
+    state.topics["orders"].min_insync_replicas = 9
+    shown = ask("health", "--json", "--fail")
+    assert shown.code == 0
+    assert {tuple(one["findings"]) for one in shown.rows("partition")} == {("min_isr_above_replicas",)}
+    assert ask("health", "--fail-above", "under_min_isr").code == 0
+    assert ask("health", "--fail-above", "min_isr_above_replicas").code == 3
+    state.topics["orders"].partitions[0].isr = (1, 2)
+    assert ask("health", "--fail-above", "under_min_isr").code == 3
+
+
 def test_health_does_not_call_well_what_it_does_not_know(state: FakeCluster, ask: Ask) -> None:
     """If min.insync.replicas cannot be read, partitions have a finding and the exit code is 3 with --fail."""
 

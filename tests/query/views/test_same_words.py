@@ -22,18 +22,21 @@ _PARTITION_FLAGS = ("is_leaderless", "is_under_replicated", "is_under_min_isr", 
 
 def _every_state() -> list[PartitionRow]:
     """Make partitions with all combinations of known and unknown values."""
-    combinations = itertools.product([True, False], [True, False], *[[True, False, None]] * 3, [None, (), (3,)])
+    in_sync = [(1,), (1, 2, 3)]
+    combinations = itertools.product(
+        [True, False], [True, False], *[[True, False, None]] * 3, [None, (), (3,)], in_sync
+    )
     return [
         row(
             PartitionRow,
             topic="a",
             partition=number,
             replicas=(1, 2, 3),
-            isr=(1,),
+            isr=isr,
             offline_replicas=offline,
             **dict(zip(_PARTITION_FLAGS, flags, strict=True)),
         )
-        for number, (*flags, offline) in enumerate(combinations)
+        for number, (*flags, offline, isr) in enumerate(combinations)
     ]
 
 

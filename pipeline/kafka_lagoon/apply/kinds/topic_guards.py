@@ -1,8 +1,12 @@
 """Says which topics, and which numbers of partitions, need a guard."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from kafka_lagoon.apply.action import Action, Guard
+from kafka_lagoon.text import counted
+
+MIN_ISR = "min.insync.replicas"
 
 # Brokers keep their own data in these topics: commits, transactions, state of share groups, metadata of the cluster and of
 # tiered storage.
@@ -15,6 +19,7 @@ _INTERNAL = frozenset(
         "__remote_log_metadata",
     }
 )
+_WHOLE = re.compile(r"\d{1,18}", re.ASCII)
 _MANY_PARTITIONS, MOST_PARTITIONS = 2_000, 10_000  # the controller refuses more partitions in one request
 
 
@@ -38,3 +43,11 @@ def partition_notes(actions: Sequence[Action]) -> Iterator[str]:
         added = total - ((action.before or {}).get("partitions") or 0)
         if added > _MANY_PARTITIONS:
             yield f"topic {action.resource.name}: {added:,} new partitions, each of which is files and memory of its brokers"
+
+
+def min_isr_note(topic: str, value: str, replicas: int) -> str | None:
+    """A warning about min.insync.replicas above the number of replicas, which brokers accept."""
+    if not _WHOLE.fullmatch(value) or int(value) <= replicas:
+        return None
+    has = f"{MIN_ISR}={value}, and it has {counted(replicas, 'replica')}"
+    return f"topic {topic}: {has}: acks=all needs all of them in sync, and brokers before Kafka 3.7 refuse it"

@@ -61,6 +61,11 @@ _FINDINGS = {
     "offline_replicas": _Finding("partitions with replicas on brokers or disks that are down", _WARNING, "topics"),
     "under_min_isr": _Finding("partitions that refuse writes with acks=all", _CRITICAL, "topics"),
     "under_replicated": _Finding("partitions with fewer replicas in sync than they have", _WARNING, "topics"),
+    "min_isr_above_replicas": _Finding(
+        "partitions with fewer replicas than min.insync.replicas: brokers before Kafka 3.7 refuse writes with acks=all",
+        _WARNING,
+        "topics",
+    ),
     "at_min_isr": _Finding("partitions with exactly min.insync.replicas in sync", _WARNING, "topics"),
     "not_preferred_leader": _Finding("partitions that another replica than the first leads", _INFO, "topics"),
     "min_isr_unknown": _Finding("partitions whose min.insync.replicas could not be read", _INFO, "topics"),

@@ -14,8 +14,8 @@ CREATE OR REPLACE VIEW broker_loss_partitions (
   in_sync COMMENT 'How many replicas will be in sync; without eligible leaders (KIP-966) the last replica stays in the list although it is down.',
   min_insync_replicas COMMENT 'min.insync.replicas of the topic; null if the configs of the topic are not known.',
   is_offline COMMENT 'True if it will have no leader (kafka-topics --unavailable-partitions).',
-  is_under_min_isr COMMENT 'True if it will have no leader, or fewer replicas in sync than it needs (kafka-topics --under-min-isr-partitions); null if min_insync_replicas is null and it will have a leader.',
-  is_at_min_isr COMMENT 'True if it will have exactly as many replicas in sync as it needs (kafka-topics --at-min-isr-partitions); null if min_insync_replicas is null.',
+  is_under_min_isr COMMENT 'True if it will have no leader, or fewer replicas in sync than it needs: min_insync_replicas, or all of its replicas if they are fewer (brokers before Kafka 3.7 then refuse writes with acks=all also now); null if min_insync_replicas is null and it will have a leader.',
+  is_at_min_isr COMMENT 'True if it will have exactly as many replicas in sync as it needs; null if min_insync_replicas is null.',
   was_offline COMMENT 'is_offline as it is now.',
   was_under_min_isr COMMENT 'is_under_min_isr as it is now.',
   was_at_min_isr COMMENT 'is_at_min_isr as it is now.'
@@ -86,6 +86,11 @@ after_loss AS (
   SELECT
     hit.*,
     needed.min_insync_replicas,
+    -- Brokers need no more replicas in sync than there are (since Kafka 3.7).
+    CASE
+      WHEN needed.min_insync_replicas > cardinality(hit.replicas) THEN CAST(cardinality(hit.replicas) AS INT)
+      ELSE needed.min_insync_replicas
+    END AS least_in_sync,
     CASE WHEN hit.loses_leader THEN elected.leader_id ELSE hit.leader_id END AS new_leader_id,
     CASE
       WHEN hit.isr_left > 0 THEN hit.isr_left
@@ -123,9 +128,9 @@ SELECT
   in_sync,
   min_insync_replicas,
   new_leader_id IS NULL AS is_offline,
-  new_leader_id IS NULL OR in_sync < min_insync_replicas AS is_under_min_isr,
-  in_sync = min_insync_replicas AS is_at_min_isr,
+  new_leader_id IS NULL OR in_sync < least_in_sync AS is_under_min_isr,
+  in_sync = least_in_sync AS is_at_min_isr,
   leader_id IS NULL AS was_offline,
-  leader_id IS NULL OR cardinality(isr) < min_insync_replicas AS was_under_min_isr,
-  cardinality(isr) = min_insync_replicas AS was_at_min_isr
+  leader_id IS NULL OR cardinality(isr) < least_in_sync AS was_under_min_isr,
+  cardinality(isr) = least_in_sync AS was_at_min_isr
 FROM after_loss

@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW health_findings (
   snapshot_id COMMENT 'The published snapshot that has the finding.',
   snapshot_date COMMENT 'UTC day of captured_at.',
   captured_at COMMENT 'When the snapshot began to read the cluster.',
-  finding COMMENT 'leaderless, offline_replicas, under_min_isr, under_replicated, at_min_isr, not_preferred_leader, min_isr_unknown, rack_violation, leader_skew, broker_fenced, no_controller, offline_log_dir, reassignment, stuck_reassignment, hanging_transaction, lagging_voter, config_drift or stopped_group.',
+  finding COMMENT 'leaderless, offline_replicas, under_min_isr, under_replicated, min_isr_above_replicas, at_min_isr, not_preferred_leader, min_isr_unknown, rack_violation, leader_skew, broker_fenced, no_controller, offline_log_dir, reassignment, stuck_reassignment, hanging_transaction, lagging_voter, config_drift or stopped_group.',
   severity COMMENT 'critical: data cannot be read or written, or may be lost. warning: the next fault may cause that. info: worth knowing.',
   entity_type COMMENT 'The type of the entity: cluster, broker, log_dir, voter, partition, producer, config or group.',
   entity COMMENT 'The entity, for people.',
@@ -31,7 +31,8 @@ suspect AS (
     partitions.*,
     -- Replicas should be on as many racks as there are, or on one rack each.
     coalesce(partitions.rack_count < least(cardinality(partitions.replicas), racks.racks), FALSE) AS shares_racks,
-    coalesce(cardinality(partitions.offline_replicas) > 0, FALSE) AS has_offline_replicas
+    coalesce(cardinality(partitions.offline_replicas) > 0, FALSE) AS has_offline_replicas,
+    coalesce(cardinality(partitions.isr) >= cardinality(partitions.replicas), FALSE) AS has_all_in_sync
   FROM partitions_published AS partitions
   LEFT JOIN racks
     ON partitions.cluster = racks.cluster
@@ -71,6 +72,7 @@ found AS (
     ('offline_replicas', 'warning'),
     ('under_min_isr', 'critical'),
     ('under_replicated', 'warning'),
+    ('min_isr_above_replicas', 'warning'),
     ('at_min_isr', 'warning'),
     ('not_preferred_leader', 'info'),
     ('min_isr_unknown', 'info'),
@@ -89,7 +91,9 @@ found AS (
     AND CASE kinds.finding
       WHEN 'leaderless' THEN suspect.is_leaderless
       WHEN 'offline_replicas' THEN suspect.has_offline_replicas
-      WHEN 'under_min_isr' THEN suspect.is_under_min_isr
+      -- Brokers need no more replicas in sync than there are (since Kafka 3.7).
+      WHEN 'under_min_isr' THEN suspect.is_under_min_isr AND NOT suspect.has_all_in_sync
+      WHEN 'min_isr_above_replicas' THEN suspect.is_under_min_isr AND suspect.has_all_in_sync
       WHEN 'under_replicated' THEN suspect.is_under_replicated
       WHEN 'at_min_isr' THEN suspect.is_at_min_isr
       WHEN 'not_preferred_leader' THEN NOT suspect.is_preferred_leader
