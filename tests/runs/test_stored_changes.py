@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable, TableFeatures
@@ -48,6 +49,20 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def lake(history: Path, tmp_path: Path) -> Path:
     """A copy of the warehouse."""
     return Path(shutil.copytree(history, tmp_path / "lake"))
+
+
+@pytest.fixture(scope="module")
+def maintained(spark: SparkSession, history: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The warehouse with all days stored."""
+    lake = Path(shutil.copytree(history, tmp_path_factory.mktemp("maintained") / "lake"))
+    assert store_changes(opened(spark, lake), SqlSettings(), AFTER) == StoredDays(stored=DAYS)
+    return lake
+
+
+@pytest.fixture
+def stored_lake(maintained: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(maintained, tmp_path / "lake"))
 
 
 def opened(spark: SparkSession, lake: Path) -> Warehouse:
@@ -112,6 +127,14 @@ def test_stored_changes_in_spark(spark: SparkSession, lake: Path) -> None:
         assert sorted(map(repr, tuples(ask("SELECT * FROM topology_changes")))) == sorted(map(repr, computed))
 
 
+def test_the_first_day_needs_no_other(spark: SparkSession, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole history is not opened in search of snapshots before the first one."""
+    tried, real = list[Any](), duckdb_engine.opened
+    monkeypatch.setattr(duckdb_engine, "opened", lambda *given: tried.append(given[3:]) or real(*given))  # type: ignore[func-returns-value]
+    assert store_changes(opened(spark, lake), SqlSettings(), AFTER).stored == DAYS
+    assert len(tried) == 2  # the days, and their snapshots
+
+
 def test_today_is_left_to_the_view(spark: SparkSession, lake: Path) -> None:
     """Snapshots of a day that is not over may follow."""
     noon = clock_at(datetime(LAST.year, LAST.month, LAST.day, 12, tzinfo=UTC))
@@ -121,46 +144,44 @@ def test_today_is_left_to_the_view(spark: SparkSession, lake: Path) -> None:
     assert rows_of(lake) == before
 
 
-def test_days_that_have_lost_snapshots(spark: SparkSession, lake: Path) -> None:
+def test_days_that_have_lost_snapshots(spark: SparkSession, stored_lake: Path) -> None:
     """They and the days after them are computed until they are stored again; those without any snapshot are removed."""
-    warehouse, day = opened(spark, lake), FIRST + timedelta(days=2)
-    store_changes(warehouse, SqlSettings(), AFTER)
+    warehouse, day = opened(spark, stored_lake), FIRST + timedelta(days=2)
     last_of_day = 24 // HOURS_APART - 1
-    remove_snapshots(lake, [1, last_of_day], day)
-    remove_snapshots(lake, range(last_of_day + 1), FIRST)
-    shutil.copytree(lake, lake.with_name("computed"))
-    DeltaTable(lake.with_name("computed") / "stored_changes").delete()
-    computed = rows_of(lake.with_name("computed"))
-    assert days_computed(lake) == {FIRST + timedelta(days=1), day, LAST}
-    assert rows_of(lake) == computed
+    remove_snapshots(stored_lake, [1, last_of_day], day)
+    remove_snapshots(stored_lake, range(last_of_day + 1), FIRST)
+    shutil.copytree(stored_lake, stored_lake.with_name("computed"))
+    DeltaTable(stored_lake.with_name("computed") / "stored_changes").delete()
+    computed = rows_of(stored_lake.with_name("computed"))
+    assert days_computed(stored_lake) == {FIRST + timedelta(days=1), day, LAST}
+    assert rows_of(stored_lake) == computed
     done = store_changes(warehouse, SqlSettings(), AFTER)
     assert done == StoredDays(stored=3, removed=1)
-    assert days_computed(lake) == set()
-    assert rows_of(lake) == computed
-    assert len(DeltaTable(lake / "stored_changes").file_uris()) == DAYS - 1
+    assert days_computed(stored_lake) == set()
+    assert rows_of(stored_lake) == computed
+    assert len(DeltaTable(stored_lake / "stored_changes").file_uris()) == DAYS - 1
 
 
-def test_a_day_of_which_the_day_before_has_changed(spark: SparkSession, lake: Path) -> None:
+def test_a_day_of_which_the_day_before_has_changed(spark: SparkSession, stored_lake: Path) -> None:
     """It is looked at, and stays as it is if its first snapshot is still compared with the same one."""
-    warehouse, day = opened(spark, lake), FIRST + timedelta(days=1)
-    store_changes(warehouse, SqlSettings(), AFTER)
-    remove_snapshots(lake, [1], day)
+    warehouse, day = opened(spark, stored_lake), FIRST + timedelta(days=1)
+    remove_snapshots(stored_lake, [1], day)
     assert store_changes(warehouse, SqlSettings(), AFTER, dry_run=True) == StoredDays(stored=2)
     assert store_changes(warehouse, SqlSettings(), AFTER) == StoredDays(stored=1)
 
 
-def test_rows_of_another_version(spark: SparkSession, lake: Path) -> None:
+def test_rows_of_another_version(spark: SparkSession, stored_lake: Path) -> None:
     """They are not shown, and are replaced."""
-    warehouse = opened(spark, lake)
-    store_changes(warehouse, SqlSettings(), AFTER)
-    table = DeltaTable(lake / "stored_changes")
+    warehouse = opened(spark, stored_lake)
+    table = DeltaTable(stored_lake / "stored_changes")
     table.update({"state": "concat('0', state)", "entity": "'wrong'"})
-    assert len(days_computed(lake)) == DAYS
-    assert not [row for row in rows_of(lake) if "wrong" in row]
+    assert len(days_computed(stored_lake)) == DAYS
+    assert not [row for row in rows_of(stored_lake) if "wrong" in row]
     assert store_changes(warehouse, SqlSettings(), AFTER).stored == DAYS
-    assert days_computed(lake) == set()
+    assert days_computed(stored_lake) == set()
 
 
+@pytest.mark.proof
 def test_a_run_stores_some_weeks(spark: SparkSession, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A warehouse with years without stored changes has the latest ones first, and the others by and by.
 
@@ -176,6 +197,7 @@ def test_a_run_stores_some_weeks(spark: SparkSession, lake: Path, monkeypatch: p
     assert left[0][-1] == LAST - timedelta(days=2)
 
 
+@pytest.mark.proof
 def test_others_write_the_day(spark: SparkSession, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit in between is seen, and the rows of the day are replaced with it; too many are an error without rows."""
     warehouse = opened(spark, lake)
@@ -208,6 +230,26 @@ class _Unlocked:
 
     def __exit__(self, *_: object) -> None:
         """Release nothing."""
+
+
+def test_a_day_that_duckdb_cannot_compare(spark: SparkSession, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Later days are stored, and the line of the table has the reason; queries compute the others."""
+    before, warehouse, real = rows_of(lake), opened(spark, lake), stored_changes._rows
+
+    def rows(ask: Any, day: date) -> pa.Table:
+        if day < LAST:
+            raise TableError("Out of Memory Error")
+        return real(ask, day)
+
+    monkeypatch.setattr(stored_changes, "_rows", rows)
+    done = maintain_table(warehouse, "stored_changes", MaintainOptions(), AFTER, sql=SqlSettings())
+    day = LAST - timedelta(days=1)
+    expected = f"stored_changes: changes of 1 day stored; changes of {day}: Out of Memory Error"
+    assert maintained_line(done, MaintainOptions()) == expected
+    assert rows_of(lake) == before
+    monkeypatch.undo()
+    monkeypatch.setattr(stored_changes, "_LONGEST_S", -1)
+    assert store_changes(warehouse, SqlSettings(), AFTER) == StoredDays()
 
 
 @pytest.mark.parametrize("missing", ["duckdb", "folder", "readable"])

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from kafka_lagoon.cli.habits import instead_of_option
 from kafka_lagoon.cli.permissions import permissions_line
 from kafka_lagoon.cli.terminal import UsageError
-from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.patterns import compile_pattern
 from kafka_lagoon.times import FarTimeError, Moment, epoch_moment, parse_moment, parse_time_ms
@@ -180,10 +179,13 @@ def moment_argument(text: str) -> Moment:
         raise argparse.ArgumentTypeError(f"{error}, nor epoch milliseconds") from None
 
 
-def parsed_time(option: str, text: str | None, clock: Clock, problems: list[str]) -> int | None:
-    """Parse a time to epoch milliseconds. None for no text, and for a wrong one, which is added to the problems."""
+def parsed_time(option: str, text: str | None, now_ms: int, problems: list[str]) -> int | None:
+    """Parse a time to epoch milliseconds. None for no text, and for a wrong one, which is added to the problems.
+
+    Times of one command are relative to one `now_ms`: two that are written alike are equal.
+    """
     try:
-        return None if text is None else parse_time_ms(text, clock.now_ms())
+        return None if text is None else parse_time_ms(text, now_ms)
     except ValueError as error:
         problems.append(f"{option}: {error}")
         return None

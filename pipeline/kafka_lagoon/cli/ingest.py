@@ -108,7 +108,7 @@ def _read_spec(limits: IngestSettings, until: str | None, clock: Clock) -> ReadS
         start = parse_offset_specs("ingest.start", limits.start, now_ms)
     except ValueError as error:
         problems.append(f"ingest.start: {error}")
-    until_ms = parsed_time("--until", until, clock, problems)
+    until_ms = parsed_time("--until", until, now_ms, problems)
     specs = (start, OffsetSpecs(name="--until", default=LATEST if until_ms is None else AtTime(until_ms)))
     problems += [f"{spec.name}: this time is in the future" for spec in specs if max(spec.times(), default=0) > now_ms]
     problems += order_problems(*specs)

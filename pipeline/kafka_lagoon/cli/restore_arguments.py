@@ -83,7 +83,7 @@ def declare(parser: ArgumentParser) -> None:
 
 def restore_arguments(args: Namespace, environ: Mapping[str, str], clock: Clock) -> RestoreArguments:
     """Check options and settings; ConfigError lists every fault."""
-    problems = confirmation_problems(args)
+    problems, now_ms = confirmation_problems(args), clock.now_ms()
     try:
         settings = loaded(args, environ)
         check_creation(settings)
@@ -103,8 +103,8 @@ def restore_arguments(args: Namespace, environ: Mapping[str, str], clock: Clock)
         renames=_pairs("--rename", args.rename, args.topics, problems),
         topic_ids=_pairs("--topic-id", args.topic_id, args.topics, problems),
         pattern=args.pattern.pattern if args.pattern else None,
-        condition=_condition(args.where, args.start, args.until, clock, problems),
-        at_ms=parsed_time("--at", args.at, clock, problems),
+        condition=_condition(args.where, args.start, args.until, now_ms, problems),
+        at_ms=parsed_time("--at", args.at, now_ms, problems),
         with_configs=args.with_configs,
         with_acls=args.with_acls,
         with_offsets=args.with_offsets,
@@ -150,12 +150,10 @@ def _pairs(option: str, texts: Sequence[str], topics: Sequence[str], problems: l
     return pairs
 
 
-def _condition(
-    where: str | None, start: str | None, until: str | None, clock: Clock, problems: list[str]
-) -> str | None:
+def _condition(where: str | None, start: str | None, until: str | None, now_ms: int, problems: list[str]) -> str | None:
     """Join all conditions to one; faults of --where are added to the problems."""
-    start_ms = parsed_time("--from", start, clock, problems)
-    until_ms = parsed_time("--until", until, clock, problems)
+    start_ms = parsed_time("--from", start, now_ms, problems)
+    until_ms = parsed_time("--until", until, now_ms, problems)
     parts = [f"timestamp_ms < {until_ms}"] if until_ms is not None else []
     parts += [f"timestamp_ms >= {start_ms}"] if start_ms is not None else []
     if start_ms is not None and until_ms is not None and start_ms >= until_ms:

@@ -39,7 +39,7 @@ def _declare(parser: ArgumentParser) -> None:
 def snapshot_arguments(options: Namespace, environ: Mapping[str, str], clock: Clock) -> SnapshotArguments:
     """Check options and settings; ConfigError lists every fault."""
     problems: list[str] = []
-    slot_ms = parsed_time("--slot", options.slot, clock, problems)
+    slot_ms = parsed_time("--slot", options.slot, clock.now_ms(), problems)
     accepted = ["snapshot.accept_incomplete=true", "snapshot.fail_when_incomplete=false"]
     try:
         settings = loaded(options, environ, accepted if options.accept_incomplete else ())

@@ -12,7 +12,7 @@ from kafka_lagoon.delta.old_rows import OldRows
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.ingest.pending_commits import commit_pending_of_all
 from kafka_lagoon.job_settings import SqlSettings
-from kafka_lagoon.runs.stored_changes import store_changes
+from kafka_lagoon.runs.stored_changes import StoredDays, store_changes
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
 from kafka_lagoon.tables.schema import STORED_CHANGES
 
@@ -34,8 +34,8 @@ def maintain_table(
     """
     if table in _OF_RECORDS and not options.dry_run:
         commit_pending_of_all(warehouse, clock)
-    stored_days = 0
+    days = StoredDays()
     if table == STORED_CHANGES.name and sql is not None:
-        stored_days = store_changes(warehouse, sql, clock, dry_run=options.dry_run).stored
+        days = store_changes(warehouse, sql, clock, dry_run=options.dry_run)
     (maintained,) = maintain(warehouse, replace(options, tables=(table,)), clock, old_rows)
-    return replace(maintained, stored_days=stored_days)
+    return replace(maintained, stored_days=days.stored, not_stored=days.problem)

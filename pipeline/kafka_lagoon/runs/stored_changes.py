@@ -23,7 +23,7 @@ from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, prepare
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import SqlSettings
-from kafka_lagoon.query.history import PREDECESSORS, has_predecessors, last_before, opened_until, windows
+from kafka_lagoon.query.history import PREDECESSORS, Windows, has_predecessors, last_before, opened_until, windows
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.query.views import CHANGES_VERSION
 from kafka_lagoon.query.window import Window
@@ -31,6 +31,7 @@ from kafka_lagoon.tables.schema import STORED_CHANGES
 
 _MOST_DAYS = 31  # of a run: each takes seconds where snapshots are many, and a warehouse may have years without them
 _AT_ONCE = 7  # days, because opening tables takes half a second
+_LONGEST_S = 600  # after that no further days are begun: they follow in the next run
 _ATTEMPTS = 5
 _DAY = timedelta(days=1)
 _NAMES = ("daily_changes", "change_days", "snapshots", PREDECESSORS)
@@ -47,10 +48,28 @@ _KEYS = ("cluster", "cluster_id")
 
 @frozen
 class StoredDays:
-    """The number of days that were stored, or that a dry run would store, and of those that were removed."""
+    """The number of days that were stored, or that a dry run would store, and of those that were removed.
+
+    `problem` is why DuckDB could not find the changes of a day; later ones are stored then.
+    """
 
     stored: int = 0
     removed: int = 0
+    problem: str | None = None
+
+
+@frozen
+class _Days:
+    """Days that follow one another, the last one first, the times whose snapshots they need, and clusters with earlier ones."""
+
+    days: Sequence[date]
+    windows: Windows
+    continued: Sequence[str]
+
+    def suffices(self, ask: Ask) -> bool:
+        """False if a table was perhaps collected last before the open window; a cluster without earlier snapshots has none."""
+        marks = ", ".join("?" for _ in self.continued) or "NULL"
+        return has_predecessors(ask, f"{_among(self.days)} AND cluster IN ({marks})", self.continued)
 
 
 def store_changes(warehouse: Warehouse, sql: SqlSettings, clock: Clock, *, dry_run: bool = False) -> StoredDays:
@@ -83,7 +102,7 @@ def _folder(warehouse: Warehouse) -> Path | None:
 def _stored(warehouse: Warehouse, folder: Path, sql: SqlSettings, clock: Clock, *, dry_run: bool) -> StoredDays:
     from kafka_lagoon.query import duckdb_engine  # noqa: PLC0415  see `_folder`
 
-    limits = duckdb_engine.Limits(**dict(sql))
+    limits = duckdb_engine.Limits(**dict(sql) | {"timeout_ms": 0})  # nobody waits
 
     def opened(window: Window | None) -> AbstractContextManager[Ask]:
         return duckdb_engine.opened(folder, _NAMES, limits, window)
@@ -92,21 +111,28 @@ def _stored(warehouse: Warehouse, folder: Path, sql: SqlSettings, clock: Clock, 
     with duckdb_engine.opened(folder, ("snapshots", STORED_CHANGES.name), limits) as ask:
         changed, gone = _changed_days(tuples(ask(_SNAPSHOTS)), tuples(ask(_STORED)))
         days = sorted((day for day in changed if day < today), reverse=True)[:_MOST_DAYS]
-        groups = [(group, _windows(ask, group)) for group in _adjacent(days)]
+        groups = [_group(ask, of_group) for of_group in _adjacent(days)]
     if dry_run or not (days or gone):
         return StoredDays(stored=len(days), removed=len(gone))
     prepare_tables(warehouse, [STORED_CHANGES], clock)
-    stored = 0
-    for group, tried in groups:
-        with opened_until(opened, tried, lambda ask, group=group: _has_predecessors(ask, group)) as ask:  # type: ignore[misc]
-            for day in group:
-                if not _is_stored(ask, day):
-                    _replace(warehouse, day, _rows(ask, day), clock)
+    stored, problem, started = 0, None, clock.monotonic()
+    for group in groups:
+        if problem or clock.monotonic() - started > _LONGEST_S:
+            break
+        with opened_until(opened, group.windows, group.suffices) as ask:
+            for day in group.days:
+                try:
+                    rows = None if _is_stored(ask, day) else _rows(ask, day)
+                except TableError as error:  # memory, say; queries compute the day, and fail or not
+                    problem = f"{day}: {error}"
+                    break
+                if rows is not None:
+                    _replace(warehouse, day, rows, clock)
                     stored += 1
     for day in gone:
         _replace(warehouse, day, None, clock)
     warehouse.kernel.checkpoint(warehouse.locations[STORED_CHANGES.name])
-    return StoredDays(stored=stored, removed=len(gone))
+    return StoredDays(stored=stored, removed=len(gone), problem=problem)
 
 
 def _changed_days(
@@ -144,20 +170,17 @@ def _adjacent(days: Sequence[date]) -> Sequence[Sequence[date]]:
     return groups
 
 
-def _windows(ask: Ask, days: Sequence[date]) -> Sequence[Window | None]:
-    """The snapshots of the days, and the last one of each cluster before them."""
+def _group(ask: Ask, days: Sequence[date]) -> _Days:
+    """The days with the last snapshot of each cluster before them."""
     begin, end = (datetime(day.year, day.month, day.day, tzinfo=UTC) for day in (days[-1], days[0]))
     clusters = tuples(ask(f"SELECT DISTINCT cluster FROM snapshots WHERE {_among(days)}"))  # noqa: S608  dates
-    begins = [last_before(ask, cluster, begin) for (cluster,) in clusters]
-    return windows([one or begin for one in begins], [end + _DAY] * len(begins))
+    begins = {cluster: last_before(ask, cluster, begin) for (cluster,) in clusters}
+    tried = windows([before or begin for before in begins.values()], [end + _DAY] * len(begins))
+    return _Days(days=days, windows=tried, continued=[cluster for cluster, before in begins.items() if before])
 
 
 def _among(days: Sequence[date]) -> str:
     return f"snapshot_date BETWEEN DATE '{days[-1]}' AND DATE '{days[0]}'"
-
-
-def _has_predecessors(ask: Ask, days: Sequence[date]) -> bool:
-    return has_predecessors(ask, _among(days), ())
 
 
 def _is_stored(ask: Ask, day: date) -> bool:
