@@ -206,7 +206,7 @@ class RestoreSettings(Strict):
 
 
 class SqlSettings(Strict):
-    """Limits of DuckDB's queries: `lagoon sql`, `lag`, `health`, `changes`, `metrics`, `report`."""
+    """Limits of DuckDB's queries: `lagoon sql`, `lag`, `health`, `changes`, `metrics`, `report`; `maintain` has no timeout."""
 
     memory_mb: int | None = Field(None, gt=0, description="Most memory, in MiB; unset: 80 % of the machine's.")
     threads: int | None = Field(None, gt=0, description="Most threads; unset: one per core.")

@@ -17,8 +17,9 @@ from deltalake import DeltaTable, write_deltalake
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.query import duckdb_tables
-from kafka_lagoon.query.duckdb_engine import columns_of, make_available, opened, quoted_offset
+from kafka_lagoon.query.duckdb_engine import Limits, columns_of, make_available, opened, quoted_offset
 from kafka_lagoon.query.duckdb_tables import NeedsSpark, TableQuery
+from kafka_lagoon.query.statements import tuples
 from kafka_lagoon.query.views import NAMES, column_comments
 from kafka_lagoon.tables.record_tables import RECORDS
 from kafka_lagoon.tables.schema import TABLES
@@ -190,6 +191,22 @@ def test_rows_come_before_all_are_read() -> None:
 def test_a_wrong_statement_is_one_line(lake: Path, statement: str, said: str) -> None:
     """The line has DuckDB's suggestions; nothing is fetched from a network."""
     assert re.search(said, refused(lake, statement))
+
+
+def test_limits_hold_while_tables_are_opened(new_tables: Path) -> None:
+    """Views that are computed once are rows, too: they take no longer than allowed, and spill into a private folder."""
+    with (
+        pytest.raises(TableError, match="timeout_ms = 1"),
+        opened(new_tables, {"topology_changes"}, Limits(timeout_ms=1)),
+    ):
+        pytest.fail("it was opened in a millisecond")
+    names, limits = {"day_snapshots"}, Limits(memory_mb=300, threads=1, spill_mb=7)
+    settings = ("memory_limit", "threads", "max_temp_directory_size", "temp_directory")
+    values = ", ".join(f"current_setting('{name}')" for name in settings)
+    with opened(new_tables, names, limits) as ask:
+        ((memory, threads, spill, folder),) = tuples(ask(f"SELECT {values}"))
+        assert (memory, threads, spill) == ("300.0 MiB", 1, "7.0 MiB")
+        assert Path(folder).stat().st_mode & 0o777 == 0o700
 
 
 def test_an_error_in_the_midst_of_the_rows_is_one_line(tmp_path: Path) -> None:

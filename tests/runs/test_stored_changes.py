@@ -111,8 +111,9 @@ def test_stored_changes_are_the_computed_ones(spark: SparkSession, lake: Path) -
     assert pc.sum(stored["snapshots"]).as_py() == SNAPSHOTS
     is_day = pc.is_null(stored["change_type"])
     of_days, changes = stored.filter(is_day), stored.filter(pc.invert(is_day))
-    for name in ("previous_snapshot_id", "previous_captured_at", "entity_type", "entity", "is_proven"):
+    for name in ("previous_snapshot_id", "entity_type", "entity", "is_proven"):
         assert (of_days[name].null_count, changes[name].null_count) == (DAYS, 0)
+    assert (of_days["previous_captured_at"].null_count, changes["previous_captured_at"].null_count) == (0, 0)
     frame = pl.scan_delta(str(lake / "stored_changes")).filter(pl.col("change_type") == "moved_back").collect()
     assert len(frame) == sum(row[7] == "moved_back" for row in computed) > 0
     assert store_changes(warehouse, SqlSettings(), AFTER) == StoredDays()
@@ -166,8 +167,45 @@ def test_a_day_of_which_the_day_before_has_changed(spark: SparkSession, stored_l
     """It is looked at, and stays as it is if its first snapshot is still compared with the same one."""
     warehouse, day = opened(spark, stored_lake), FIRST + timedelta(days=1)
     remove_snapshots(stored_lake, [1], day)
-    assert store_changes(warehouse, SqlSettings(), AFTER, dry_run=True) == StoredDays(stored=2)
+    assert store_changes(warehouse, SqlSettings(), AFTER, dry_run=True) == StoredDays(stored=1)
     assert store_changes(warehouse, SqlSettings(), AFTER) == StoredDays(stored=1)
+
+
+def test_a_day_that_is_compared_with_one_long_before(spark: SparkSession, tmp_path: Path) -> None:
+    """Snapshots in between did not collect a table: the day is stored again when that first snapshot is gone."""
+    text = """== gap
+snapshots | captured_at | topics | groups
+1 | 20 01:30 | 1 | 0
+2 | 20 02:30 | 1 | 0
+3 | 21 01:30 | 0 | 0
+4 | 22 01:30 | 0 | 0
+5 | 23 01:30 | 1 | 0
+
+coverage | api | requests | visibility | not_collected_because | skipped_table
+1 | Metadata | 1 | complete | - | -
+2 | Metadata | 1 | complete | - | -
+3 | Metadata | 0 | - | SKIPPED | topics
+3 | ListGroups | 1 | complete | - | -
+4 | Metadata | 0 | - | SKIPPED | topics
+4 | ListGroups | 1 | complete | - | -
+5 | Metadata | 1 | complete | - | -
+
+topics | topic | topic_id | partitions
+1 | a | A | 3
+2 | a | A | 4
+5 | a | A | 5
+"""
+    (tmp_path / "gap.txt").write_text(text, "utf-8")
+    lake = lake_of(tmp_path / "lake", read_examples(tmp_path / "gap.txt"))
+    warehouse, before = opened(spark, lake), rows_of(lake)
+    store_changes(warehouse, SqlSettings(), AFTER)
+    assert rows_of(lake) == before
+    remove_snapshots(lake, [1], FIRST, "gap")
+    left = rows_of(lake)
+    assert left != before
+    store_changes(warehouse, SqlSettings(), AFTER)
+    assert days_computed(lake) == set()
+    assert rows_of(lake) == left
 
 
 def test_rows_of_another_version(spark: SparkSession, stored_lake: Path) -> None:
@@ -232,9 +270,10 @@ class _Unlocked:
         """Release nothing."""
 
 
-def test_a_day_that_duckdb_cannot_compare(spark: SparkSession, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Later days are stored, and the line of the table has the reason; queries compute the others."""
+def test_days_that_duckdb_cannot_compare(spark: SparkSession, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table's line has the reason, later days are stored, and queries compute the others; so do days of a long run."""
     before, warehouse, real = rows_of(lake), opened(spark, lake), stored_changes._rows
+    monkeypatch.setattr(stored_changes, "_AT_ONCE", 1)
 
     def rows(ask: Any, day: date) -> pa.Table:
         if day < LAST:
@@ -244,10 +283,9 @@ def test_a_day_that_duckdb_cannot_compare(spark: SparkSession, lake: Path, monke
     monkeypatch.setattr(stored_changes, "_rows", rows)
     done = maintain_table(warehouse, "stored_changes", MaintainOptions(), AFTER, sql=SqlSettings())
     day = LAST - timedelta(days=1)
-    expected = f"stored_changes: changes of 1 day stored; changes of {day}: Out of Memory Error"
+    expected = f"stored_changes: changes of 1 day stored; changes of {day} to {day} are not stored: Out of Memory Error"
     assert maintained_line(done, MaintainOptions()) == expected
     assert rows_of(lake) == before
-    monkeypatch.undo()
     monkeypatch.setattr(stored_changes, "_LONGEST_S", -1)
     assert store_changes(warehouse, SqlSettings(), AFTER) == StoredDays()
 

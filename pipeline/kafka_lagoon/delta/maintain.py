@@ -89,7 +89,7 @@ class Maintained:
     removed: Files
     old: RemovedRows = field(default_factory=RemovedRows)
     stored_days: int = 0  # days whose changes were stored (runs/stored_changes.py)
-    not_stored: str | None = None  # a day whose changes could not be found, and why
+    not_stored: str | None = None  # days whose changes could not be found, and why
 
 
 @frozen

@@ -4,7 +4,7 @@ A statement that `opened` runs reads only files of the warehouse, changes no set
 """
 
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -67,6 +67,7 @@ def opened(
         closing(_connect()) as connection,
         ThreadPoolExecutor(1) as thread,
     ):
+        _limit(connection, spills, limits)  # before anything is read: views that are computed once need memory
         work = _Work(thread, connection, limits.timeout_ms)
 
         def ask(statement: str, *values: Any) -> Rows:
@@ -75,8 +76,8 @@ def opened(
             return Rows(schema=reader.schema, batches=_batches(work, reader))
 
         try:
-            make_available(connection, folder, names, window)
-            _confine(connection, folder, spills, limits)
+            work.done(make_available, connection, folder, names, window)
+            _confine(connection, folder)
             yield ask
         finally:
             connection.interrupt()  # a caller that stops reading does not wait for the rest
@@ -157,18 +158,26 @@ def _connect() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _confine(connection: duckdb.DuckDBPyConnection, folder: Path, spills: str, limits: Limits) -> None:
-    """Restrict a connection to the files of the warehouse and its share of the machine, and lock its settings."""
+def _limit(connection: duckdb.DuckDBPyConnection, spills: str, limits: Limits) -> None:
+    """Restrict a connection to its share of the machine."""
     sizes = {"memory_limit": limits.memory_mb, "max_temp_directory_size": limits.spill_mb}
-    options = {name: text(f"{size}MiB") for name, size in sizes.items() if size is not None}
+    options = {"temp_directory": text(spills)}
+    options |= {name: text(f"{size}MiB") for name, size in sizes.items() if size is not None}
     if limits.threads is not None:
         options["threads"] = str(limits.threads)
-    options |= {
-        "temp_directory": text(spills),
-        "allowed_directories": f"[{text(str(folder.absolute()))}]",
-        "enable_external_access": "false",
-        "lock_configuration": "true",
-    }
+    _set(connection, options)
+
+
+def _confine(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    """Restrict a connection to the files of the warehouse, and lock its settings."""
+    directories = f"[{text(str(folder.absolute()))}]"
+    _set(
+        connection,
+        {"allowed_directories": directories, "enable_external_access": "false", "lock_configuration": "true"},
+    )
+
+
+def _set(connection: duckdb.DuckDBPyConnection, options: Mapping[str, str]) -> None:
     for option, value in options.items():
         connection.execute(f"SET {option} = {value}")
 

@@ -5,7 +5,7 @@ because retention has removed some. Until then view daily_changes computes it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, date, datetime, timedelta
 from importlib.util import find_spec
@@ -37,12 +37,14 @@ _DAY = timedelta(days=1)
 _NAMES = ("daily_changes", "change_days", "snapshots", PREDECESSORS)
 
 _SNAPSHOTS = """
-    SELECT cluster, cluster_id, snapshot_date, count(*) AS snapshots FROM snapshots
+    SELECT cluster, cluster_id, snapshot_date, concat(count(*), ' ', max(snapshot_id)) FROM snapshots
     GROUP BY cluster, cluster_id, snapshot_date"""
 _STORED = f"""
-    SELECT cluster, cluster_id, snapshot_date, CASE WHEN state LIKE '{CHANGES_VERSION} %' THEN snapshots END
+    SELECT cluster, cluster_id, snapshot_date,
+      CASE WHEN state LIKE '{CHANGES_VERSION} %' THEN concat(snapshots, ' ', snapshot_id) ELSE '' END,
+      CAST(coalesce(previous_captured_at, captured_at) AS DATE)
     FROM stored_changes WHERE change_type IS NULL"""  # noqa: S608  a number of ours
-_OF_THE_DAY = ("state", "snapshots", "snapshot_id", "captured_at")
+_OF_THE_DAY = ("state", "snapshots", "snapshot_id", "captured_at", "previous_captured_at")
 _KEYS = ("cluster", "cluster_id")
 
 
@@ -50,7 +52,7 @@ _KEYS = ("cluster", "cluster_id")
 class StoredDays:
     """The number of days that were stored, or that a dry run would store, and of those that were removed.
 
-    `problem` is why DuckDB could not find the changes of a day; later ones are stored then.
+    `problem` names days whose changes DuckDB could not find, and why; later ones are stored then.
     """
 
     stored: int = 0
@@ -70,6 +72,16 @@ class _Days:
         """False if a table was perhaps collected last before the open window; a cluster without earlier snapshots has none."""
         marks = ", ".join("?" for _ in self.continued) or "NULL"
         return has_predecessors(ask, f"{_among(self.days)} AND cluster IN ({marks})", self.continued)
+
+    def missing(self, ask: Ask) -> list[date]:
+        """The days whose stored changes are not right, for one of the clusters."""
+        statement = f"""
+            SELECT DISTINCT days.snapshot_date FROM change_days AS days
+            LEFT JOIN stored_changes AS stored
+              ON days.cluster = stored.cluster AND days.cluster_id IS NOT DISTINCT FROM stored.cluster_id
+              AND days.snapshot_date = stored.snapshot_date AND days.state = stored.state AND stored.change_type IS NULL
+            WHERE days.{_among(self.days)} AND stored.state IS NULL ORDER BY 1 DESC"""  # noqa: S608  dates
+        return [day for (day,) in tuples(ask(statement))]
 
 
 def store_changes(warehouse: Warehouse, sql: SqlSettings, clock: Clock, *, dry_run: bool = False) -> StoredDays:
@@ -94,13 +106,16 @@ def _folder(warehouse: Warehouse) -> Path | None:
     """The folder with the tables; None if DuckDB, which is an extra, is missing or does not find them there."""
     location = None if warehouse.in_catalog else warehouse.kernel.storage.local(warehouse.locations["snapshots"])
     if location is None or find_spec("duckdb") is None:
-        log.info("changes_not_stored", reason="DuckDB is not installed" if location else "only DuckDB finds them")
+        log.info(
+            "changes_not_stored", reason="DuckDB is not installed" if location else "the tables are not in a folder"
+        )
         return None
     return location.parent
 
 
 def _stored(warehouse: Warehouse, folder: Path, sql: SqlSettings, clock: Clock, *, dry_run: bool) -> StoredDays:
     from kafka_lagoon.query import duckdb_engine  # noqa: PLC0415  see `_folder`
+    from kafka_lagoon.query.duckdb_tables import NeedsSpark  # noqa: PLC0415
 
     limits = duckdb_engine.Limits(**dict(sql) | {"timeout_ms": 0})  # nobody waits
 
@@ -112,52 +127,59 @@ def _stored(warehouse: Warehouse, folder: Path, sql: SqlSettings, clock: Clock, 
         changed, gone = _changed_days(tuples(ask(_SNAPSHOTS)), tuples(ask(_STORED)))
         days = sorted((day for day in changed if day < today), reverse=True)[:_MOST_DAYS]
         groups = [_group(ask, of_group) for of_group in _adjacent(days)]
-    if dry_run or not (days or gone):
-        return StoredDays(stored=len(days), removed=len(gone))
-    prepare_tables(warehouse, [STORED_CHANGES], clock)
+    if not (days or gone):
+        return StoredDays()
+    if not dry_run:
+        prepare_tables(warehouse, [STORED_CHANGES], clock)
     stored, problem, started = 0, None, clock.monotonic()
     for group in groups:
         if problem or clock.monotonic() - started > _LONGEST_S:
             break
-        with opened_until(opened, group.windows, group.suffices) as ask:
-            for day in group.days:
-                try:
-                    rows = None if _is_stored(ask, day) else _rows(ask, day)
-                except TableError as error:  # memory, say; queries compute the day, and fail or not
-                    problem = f"{day}: {error}"
-                    break
-                if rows is not None:
-                    _replace(warehouse, day, rows, clock)
-                    stored += 1
-    for day in gone:
-        _replace(warehouse, day, None, clock)
-    warehouse.kernel.checkpoint(warehouse.locations[STORED_CHANGES.name])
+        made = dict[date, pa.Table | None]()
+        try:
+            made.update(_made(opened, group, dry_run=dry_run))
+        except NeedsSpark:
+            raise
+        except TableError as error:  # memory, say; a cache is no reason for a run to fail
+            problem = f"{group.days[-1]} to {group.days[0]} are not stored: {error}"
+        stored += len(made)
+        if not dry_run:
+            _replace_all(warehouse, made, clock)
+    if not dry_run:
+        _replace_all(warehouse, dict.fromkeys(gone), clock)
+        warehouse.kernel.checkpoint(warehouse.locations[STORED_CHANGES.name])
     return StoredDays(stored=stored, removed=len(gone), problem=problem)
 
 
+def _made(
+    opened: Callable[[Window | None], AbstractContextManager[Ask]], group: _Days, *, dry_run: bool
+) -> Mapping[date, pa.Table | None]:
+    """The rows of the days that are to be stored; none of a dry run."""
+    with opened_until(opened, group.windows, group.suffices) as ask:
+        return {day: None if dry_run else _rows(ask, day) for day in group.missing(ask)}
+
+
 def _changed_days(
-    snapshots: Iterable[tuple[str, str | None, date, int]], stored: Iterable[tuple[str, str | None, date, int | None]]
+    snapshots: Iterable[tuple[str, str | None, date, str]], stored: Iterable[tuple[str, str | None, date, str, date]]
 ) -> tuple[set[date], list[date]]:
     """The days that may have to be stored, and the stored days without any snapshot.
 
-    A day has to be if other snapshots are published than when it was stored, and the next day of the cluster may, because it is
-    compared with the last one of them.
+    A day has to be if other snapshots are published than when it was stored. Later ones may, as far as they were compared with
+    snapshots from before that day's end.
     """
-    now, then = defaultdict[Any, dict[date, int]](dict), defaultdict[Any, dict[date, int | None]](dict)
-    for *cluster, day, count in snapshots:
-        now[tuple(cluster)][day] = count
-    for *cluster, day, count_then in stored:
-        then[tuple(cluster)][day] = count_then
+    now, then = defaultdict[Any, dict[date, str]](dict), defaultdict[Any, dict[date, str]](dict)
+    since = defaultdict[Any, dict[date, date]](dict)
+    for *cluster, day, summary in snapshots:
+        now[tuple(cluster)][day] = summary
+    for *cluster, day, summary, first in stored:
+        then[tuple(cluster)][day], since[tuple(cluster)][day] = summary, first
     changed = set[date]()
-    for cluster in (*now, *then):
-        of_cluster, has_changed = now[cluster], False
-        for day in sorted({*of_cluster, *then[cluster]}):
-            differs = day not in then[cluster] or of_cluster.get(day) != then[cluster][day]
-            if day in of_cluster and (differs or has_changed):
-                changed.add(day)
-            has_changed = differs or (has_changed and day not in of_cluster)
+    for cluster in {*now, *then}:
+        others = {day for day in {*now[cluster], *then[cluster]} if now[cluster].get(day) != then[cluster].get(day)}
+        changed |= others & now[cluster].keys()
+        changed |= {day for day, first in since[cluster].items() if any(first <= other < day for other in others)}
     known = {day for days in now.values() for day in days}
-    return changed, sorted({day for days in then.values() for day in days} - known)
+    return changed & known, sorted({day for days in then.values() for day in days} - known)
 
 
 def _adjacent(days: Sequence[date]) -> Sequence[Sequence[date]]:
@@ -183,18 +205,6 @@ def _among(days: Sequence[date]) -> str:
     return f"snapshot_date BETWEEN DATE '{days[-1]}' AND DATE '{days[0]}'"
 
 
-def _is_stored(ask: Ask, day: date) -> bool:
-    """True if the stored changes of each cluster are right: the day before has changed, and its last snapshot has not."""
-    statement = f"""
-        SELECT count(*) FROM change_days AS days
-        LEFT JOIN stored_changes AS stored
-          ON days.cluster = stored.cluster AND days.cluster_id IS NOT DISTINCT FROM stored.cluster_id
-          AND days.snapshot_date = stored.snapshot_date AND days.state = stored.state AND stored.change_type IS NULL
-        WHERE days.snapshot_date = DATE '{day}' AND stored.state IS NULL"""  # noqa: S608  a date
-    ((missing,),) = tuples(ask(statement))
-    return bool(missing == 0)
-
-
 def _rows(ask: Ask, day: date) -> pa.Table:
     """The changes of a day, and a row for the day of each cluster."""
     of_change = [column.name for column in STORED_CHANGES.stored() if column.name not in (*_KEYS, *_OF_THE_DAY)]
@@ -202,21 +212,26 @@ def _rows(ask: Ask, day: date) -> pa.Table:
     statement = f"""
         WITH days AS (SELECT * FROM change_days WHERE snapshot_date = DATE '{day}')
         SELECT changes.cluster, changes.cluster_id, days.state, NULL AS snapshots, changes.snapshot_id, changes.captured_at,
-          {", ".join(f"changes.{name}" for name in of_change)}
+          changes.previous_captured_at, {", ".join(f"changes.{name}" for name in of_change)}
         FROM daily_changes AS changes
         JOIN days ON changes.cluster = days.cluster AND changes.cluster_id IS NOT DISTINCT FROM days.cluster_id
         WHERE changes.snapshot_date = DATE '{day}'
         UNION ALL BY NAME
         SELECT days.cluster, days.cluster_id, days.state, days.snapshots, max(snapshots.snapshot_id) AS snapshot_id,
-          max(snapshots.captured_at) AS captured_at, {nulls}
+          max(snapshots.captured_at) AS captured_at, days.previous_captured_at, {nulls}
         FROM days
         JOIN snapshots ON days.cluster = snapshots.cluster AND days.cluster_id IS NOT DISTINCT FROM snapshots.cluster_id
           AND days.snapshot_date = snapshots.snapshot_date
-        GROUP BY days.cluster, days.cluster_id, days.state, days.snapshots
+        GROUP BY days.cluster, days.cluster_id, days.state, days.snapshots, days.previous_captured_at
         ORDER BY cluster, cluster_id, captured_at, snapshots, entity_type, entity, attribute"""  # noqa: S608  names of ours
     answer = ask(statement)
     rows = pa.Table.from_batches(answer.batches, answer.schema)
     return rows.select(STORED_CHANGES.file_schema().names).cast(STORED_CHANGES.file_schema())
+
+
+def _replace_all(warehouse: Warehouse, days: Mapping[date, pa.Table | None], clock: Clock) -> None:
+    for day, rows in days.items():
+        _replace(warehouse, day, rows, clock)
 
 
 def _replace(warehouse: Warehouse, day: date, rows: pa.Table | None, clock: Clock) -> None:

@@ -26,7 +26,8 @@ class StoredChangeRow:
         "The snapshot that it is compared with; null in the row of a day.", null_if=_OF_THE_DAY
     )
     previous_captured_at_ms: Timestamp | None = column(
-        "When that snapshot began; null in the row of a day.", null_if=_OF_THE_DAY
+        "When that snapshot began; in the row of a day the earliest of its snapshots' predecessors, null if there is none.",
+        null_if=_OF_THE_DAY,
     )
     change_type: str | None = column(
         "added, removed, changed, recreated, moved_back or truncated; null in the row of a day.", null_if=ALWAYS
