@@ -105,7 +105,7 @@ def test_what_is_not_counted(start_offset: int, lag: int, basis: str, problem: s
 
 
 def test_a_partition_that_is_not_started_and_not_known() -> None:
-    """What is wrong with its log, or its topic, is the reason; it cannot be known that there is nothing to read."""
+    """The fault of its log or topic is the reason, because it cannot be known then that there is nothing to read."""
     offsets = shares(partition(0, -1), name="gone")
     lag_row = rows(offsets)["gone", 0]
     assert (lag_row.lag_basis, lag_row.problem) == ("unknown", "UNKNOWN_TOPIC_OR_PARTITION")

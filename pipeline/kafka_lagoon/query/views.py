@@ -77,7 +77,7 @@ CHANGES_VERSION = 1
 
 
 def _state(over: str) -> str:
-    """What stored changes of a day depend on: the rows of view table_coverage, which later runs can only remove."""
+    """Sums of the rows of view table_coverage that the changes of a day follow from; later runs can only remove such rows."""
     parts = (
         f"count(*){over}",
         f"sum(unix_millis(captured_at)){over}",
