@@ -55,7 +55,12 @@ class View:
 
 @cache
 def _filled(file: str, words: tuple[tuple[str, str], ...]) -> str:
-    return (files("kafka_lagoon.query") / "views" / f"{file}.sql").read_text("utf-8").format(**dict(words))
+    return _text(file).format(**dict(words), columns_of_changes=_text("columns_of_changes").rstrip())
+
+
+@cache
+def _text(file: str) -> str:
+    return (files("kafka_lagoon.query") / "views" / f"{file}.sql").read_text("utf-8")
 
 
 def _view(name: str, file: str, **words: str) -> View:

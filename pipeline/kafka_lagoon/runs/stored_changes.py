@@ -5,7 +5,7 @@ because retention has removed some. Until then view daily_changes computes it.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, date, datetime, timedelta
 from importlib.util import find_spec
@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from kafka_lagoon import log
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Conflict
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, prepare_tables
 from kafka_lagoon.errors import TableError
@@ -237,23 +236,16 @@ def _replace_all(warehouse: Warehouse, days: Mapping[date, pa.Table | None], clo
 def _replace(warehouse: Warehouse, day: date, rows: pa.Table | None, clock: Clock) -> None:
     """Put rows in the place of those of the day, in one commit."""
     url = f"{warehouse.locations[STORED_CHANGES.name]}/{STORED_CHANGES.partition_by}={day}/{uuid4().hex}.parquet"
-    file = None if rows is None else warehouse.kernel.storage.write_rows(url, rows)
+    after = {} if rows is None else {day: [warehouse.kernel.storage.write_rows(url, rows)]}
     with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
         for _ in range(_ATTEMPTS):
             state = warehouse.state_to_read(STORED_CHANGES)
             before = warehouse.kernel.live_files(state, {STORED_CHANGES.partition_by: day})
             try:
-                warehouse.kernel.replace(
-                    state, before, dict(_of_day(day, file)), clock.now_ms(), rows_go=True, rows_come=True
-                )
+                warehouse.kernel.replace(state, before, after, clock.now_ms(), rows_go=True, rows_come=True)
             except Conflict:
                 continue
             return
-    if file is not None:
-        warehouse.kernel.storage.delete(file.url)
+    if after:
+        warehouse.kernel.storage.delete(url)
     raise TableError(f"table {STORED_CHANGES.name} was written by others {_ATTEMPTS} times meanwhile")
-
-
-def _of_day(day: date, file: DataFile | None) -> Iterator[tuple[date, Sequence[DataFile]]]:
-    if file is not None:
-        yield day, [file]
