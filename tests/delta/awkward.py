@@ -24,7 +24,7 @@ from kafka_lagoon.ingest.commit import RunOutput, commit
 from kafka_lagoon.tables import snapshot_rows
 from kafka_lagoon.tables.columns import TIMESTAMP, Column
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES
-from kafka_lagoon.tables.schema import ADMIN_ACTIONS, HEADER, STATE_TABLES, STORED_CHANGES, TABLES, WRITE_TABLES
+from kafka_lagoon.tables.schema import ADMIN_ACTIONS, HEADER, STATE_TABLES, STORED_TABLES, TABLES, WRITE_TABLES
 from kafka_lagoon.tables.table import STATISTICS_COLUMNS, Table
 from tests.clock import CLOCK
 from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS
@@ -42,7 +42,7 @@ VALUES: dict[pa.DataType, tuple[Any, ...]] = {
     pa.binary(): (b"", b"\x00\xff", b"raw" * 50),
 }
 TYPICAL, NULLS = range(4), -1  # seeds of rows: values and nulls mixed, and all nullable columns null
-LATER_TABLES = (STORED_CHANGES, *WRITE_TABLES)
+LATER_TABLES = (*STORED_TABLES, *WRITE_TABLES)
 
 
 def struct_class(kind: pa.StructType) -> type[Any]:

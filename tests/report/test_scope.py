@@ -8,6 +8,7 @@ import pytest
 
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.query.duckdb_engine import opened
+from kafka_lagoon.query.history import CHOICE
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.report.scope import (
     Scope,
@@ -96,7 +97,7 @@ def moment(hour: int) -> datetime:
 def test_the_snapshot_before_the_history_is_read(tmp_path: Path) -> None:
     """A history that begins at the very time of a snapshot has that snapshot's predecessor in its first window."""
     lake = make_lake(tmp_path, [snapshot(hour, status="complete") for hour in range(30)])
-    with opened(lake, {"snapshots"}) as ask:
+    with opened(lake, CHOICE) as ask:
         (scope,) = scopes(ask, None, None, 24)
         assert hours(scope) == list(range(5, 30))
         (first, *_), recent = windows_of([scope]), recent_window([scope])
@@ -131,13 +132,16 @@ def test_the_first_snapshot_of_all_has_no_predecessor(ask: Ask) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("of_a_day", "parts"), [(24, 1), (200, 2), (288, 3), (1_440, 5)])
-def test_a_long_history_is_read_in_parts(ask: Ask, of_a_day: int, parts: int) -> None:
-    """A part has some days with at most 600 snapshots, or one day; all days are there once, the last ones first."""
+@pytest.mark.parametrize(
+    ("of_a_day", "compared", "parts"),
+    [(24, 5, 1), (200, 5, 2), (288, 5, 3), (1_440, 5, 5), (1_440, 1, 1), (1_440, 2, 2)],
+)
+def test_a_long_history_is_read_in_parts(ask: Ask, of_a_day: int, compared: int, parts: int) -> None:
+    """A part has some days with at most 600 snapshots that are compared, or one such day; all are there once, the last ones first."""
     scope = scopes(ask, ["default"], None, 24)[0]
     days = [scope.snapshot.snapshot_date - timedelta(days=back) for back in range(5)]
     runs = [replace(scope.snapshot, snapshot_date=day) for day in reversed(days) for _ in range(of_a_day)]
-    conditions = replace(scope, runs=runs).parts(600)
+    conditions = replace(scope, runs=runs).parts(600, set(days[:compared]))
     assert len(conditions) == parts
     named = [condition.split("'")[1::2] for condition in conditions]  # the first and the last day of each part
     assert named[0][1] == str(days[0])
@@ -148,10 +152,12 @@ def test_a_long_history_is_read_in_parts(ask: Ask, of_a_day: int, parts: int) ->
 
 @pytest.mark.long
 def test_short_parts(ask: Ask) -> None:
-    """Each snapshot of the history is in one part, and a part has at most so many."""
+    """Each snapshot of the history is in one part, and a part has at most so many that are compared."""
     scope = scopes(ask, ["default"], None, 24)[0]
     assert len(scope.runs) > 3
     chosen = "SELECT snapshot_id FROM snapshots WHERE cluster = 'default' AND"
-    parts = [scope.rows(f"{chosen} {condition}") for condition in scope.short_parts(3)]
+    parts = [scope.rows(f"{chosen} {condition}") for condition in scope.short_parts(3, {run.snapshot_date for run in scope.runs})]
     assert {len(part) for part in parts[:-1]} == {3}
     assert sorted(one for part in parts for (one,) in part) == sorted(run.snapshot_id for run in scope.runs)
+    (whole,) = scope.short_parts(3, set())
+    assert len(scope.rows(f"{chosen} {whole}")) == len(scope.runs)

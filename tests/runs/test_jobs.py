@@ -19,7 +19,7 @@ SHARED = {
     "time_lag",
     "earlier_offsets",
     "restore_preparation",
-    "stored_changes",
+    "stored_days",
 }  # modules of runs/ that are not jobs
 
 WITHOUT_KAFKA = {"maintain", "report"}  # jobs that need no permission on a cluster

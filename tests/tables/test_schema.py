@@ -7,7 +7,7 @@ from kafka_lagoon.snapshot.collectors import COLLECTORS
 from kafka_lagoon.tables import record_rows as records
 from kafka_lagoon.tables.columns import TIMESTAMP
 from kafka_lagoon.tables.record_tables import INGEST_DATE, RECORD_TABLES
-from kafka_lagoon.tables.schema import HEADER, SNAPSHOT_DATE, STATE_TABLES, STORED_CHANGES, TABLES, WRITE_DATE
+from kafka_lagoon.tables.schema import HEADER, SNAPSHOT_DATE, STATE_TABLES, STORED_TABLES, TABLES, WRITE_DATE
 from kafka_lagoon.tables.snapshot_rows import SnapshotRow
 from kafka_lagoon.tables.table import Table
 
@@ -40,7 +40,7 @@ def test_columns_come_between_header_and_partition(table: Table) -> None:
     if table in STATE_TABLES:
         assert table.columns[: len(HEADER)] == HEADER
         assert [column.name for column in HEADER] == ["snapshot_id", "cluster", "cluster_id", "captured_at"]
-    of_snapshots = (*STATE_TABLES, STORED_CHANGES)
+    of_snapshots = (*STATE_TABLES, *STORED_TABLES)
     day = SNAPSHOT_DATE if table in of_snapshots else INGEST_DATE if table in RECORD_TABLES else WRITE_DATE
     assert names[-1] == table.partition_by == day
     assert len(set(names)) == len(names)

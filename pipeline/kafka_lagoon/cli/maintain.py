@@ -120,9 +120,9 @@ def maintained_line(maintained: Maintained, options: MaintainOptions) -> str | N
     would = "would be " if options.dry_run else ""
     parts = []
     if maintained.stored_days:
-        parts.append(f"changes of {counted(maintained.stored_days, 'day')} {would}stored")
+        parts.append(f"{counted(maintained.stored_days, 'day')} {would}stored")
     if maintained.not_stored:
-        parts.append(f"changes of {maintained.not_stored}")
+        parts.append(maintained.not_stored)
     if maintained.old.rows:
         parts.append(f"{maintained.old.rows:,} old rows of {maintained.old.days:,} days {would}removed")
     if maintained.days:

@@ -17,6 +17,7 @@ from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.folders import is_folder
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.query.history import CHOICE
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.report.page import RECENT_RELATIONS, RELATIONS
 from kafka_lagoon.report.scope import has_all_predecessors, recent_window, windows_of
@@ -100,7 +101,7 @@ def _made(arguments: ReportArguments, clock: Clock) -> Report:
     """Make the page over as much of the history as its sections need."""
     settings, options = arguments.settings, arguments.options
     engine = arguments.engine or _engine(settings)
-    with opened(settings, {"snapshots"}, engine) as ask:
+    with opened(settings, CHOICE, engine) as ask:
         chosen = chosen_scopes(ask, options)
         windows, recent_snapshots = windows_of(chosen), recent_window(chosen)
 

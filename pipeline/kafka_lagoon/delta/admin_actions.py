@@ -115,9 +115,11 @@ def _fence(warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: int) ->
             warehouse.opened[ADMIN_ACTIONS.name] = state
             return Fence(app_id, last + 1 + last % 2)
         if not deadline.pause(_POLL_SECONDS):
-            raise LockHeld(
-                f"alterations of cluster {cluster_id}", f"it began less than {_SILENCE_MS // 60_000} minutes ago"
+            minutes = _SILENCE_MS // 60_000
+            holder = (
+                f"its last commit is less than {minutes} minutes old; if it has died, it counts as ended after that"
             )
+            raise LockHeld(f"alterations of cluster {cluster_id}", holder)
 
 
 def _is_silent(warehouse: Warehouse, state: State, app_id: str, clock: Clock) -> bool:

@@ -29,7 +29,7 @@ from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import RetentionSettings
 from kafka_lagoon.tables.record_tables import RECORD_TABLES, RECORDS
-from kafka_lagoon.tables.schema import STATE_TABLES, STORED_CHANGES, TABLES, WRITE_TABLES
+from kafka_lagoon.tables.schema import STATE_TABLES, STORED_TABLES, TABLES, WRITE_TABLES
 from kafka_lagoon.tables.table import TOMBSTONE_RETENTION, Table
 
 # A week, as in Delta: longer than any run that reads an old version or has not committed its files yet.
@@ -49,7 +49,7 @@ _ORDER = {RECORDS.name: "ZORDER BY (topic, `partition`)"}
 
 
 # A snapshot in `snapshots` first, in reverse order of commits; records before their ranges and problems (delta/old_rows.py).
-IN_ORDER = (*reversed(STATE_TABLES), STORED_CHANGES, *RECORD_TABLES, *WRITE_TABLES)
+IN_ORDER = (*reversed(STATE_TABLES), *STORED_TABLES, *RECORD_TABLES, *WRITE_TABLES)
 
 
 @frozen
@@ -88,8 +88,8 @@ class Maintained:
     after: Files
     removed: Files
     old: RemovedRows = field(default_factory=RemovedRows)
-    stored_days: int = 0  # days whose changes were stored (runs/stored_changes.py)
-    not_stored: str | None = None  # days whose changes could not be found, and why
+    stored_days: int = 0  # days whose rows were stored (runs/stored_days.py)
+    not_stored: str | None = None  # days whose rows could not be computed, and why
 
 
 @frozen

@@ -34,8 +34,8 @@ _MACROS = (
 )
 _FEW_ROWS = 20_000
 # Views with few rows for each snapshot, which other views name: day_snapshots more than ten times.
-_NAMED_OFTEN = "day_snapshots"
-_OF_SNAPSHOTS = frozenset({"table_coverage", "change_days", _NAMED_OFTEN})
+_NAMED_OFTEN = frozenset({"day_snapshots", "unstored_snapshots"})
+_OF_SNAPSHOTS = _NAMED_OFTEN | {"table_coverage", "change_days", "throughput_days"}
 _ROWS_PER_BATCH = 2048  # DuckDB's vector size
 _INTERRUPT_EVERY_S = 0.05
 
@@ -102,7 +102,7 @@ def make_available(
     NeedsSpark if DuckDB cannot read it.
     """
     wanted, is_bounded = with_needs(names), window is not None and not isinstance(window, Newest)
-    once = _OF_SNAPSHOTS if is_bounded or _NAMED_OFTEN in wanted else frozenset()
+    once = _OF_SNAPSHOTS if is_bounded or not _NAMED_OFTEN.isdisjoint(wanted) else frozenset()
     _create(connection, wanted, lambda table: _select(connection, table, folder / table.name, window), once)
 
 

@@ -21,6 +21,7 @@ from kafka_lagoon.errors import SchemaChanged, TableError
 from kafka_lagoon.folders import is_folder
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.window import Newest, Window, condition, of_table, pruned, with_newest
+from kafka_lagoon.tables.schema import STATE_TABLES
 from kafka_lagoon.tables.table import UNWRITTEN, Table, differences
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ _TYPES = {
 }
 
 
+_SNAPSHOTS = STATE_TABLES[-1].name
 _FILE = "file of row"  # a column with the path of the file
 _MOST_COUNTED = 1_000  # files whose footers are read for the number of rows: 0.1 ms each
 _DECIMAL = re.compile(r"decimal\(\d{1,2},\d{1,2}\)")
@@ -100,7 +102,7 @@ def select_rows(
         raise SchemaChanged(f"table {name} at {folder} is not as we made it: {'; '.join(faults)}")
     _refuse_features(name, delta)
     if isinstance(window, Newest):
-        added, window = added.take(with_newest(window, added)), None
+        added, window = added.take(with_newest(window, added)) if name == _SNAPSHOTS else added, None
     times = of_table(table, window) if table and window is not None else None
     chosen = None if times is None else pruned(times, added)
     files = _files(name, folder, added if chosen is None else added.take(chosen.files), partition_by)

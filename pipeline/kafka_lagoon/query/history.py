@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.query.window import Span, Window
+from kafka_lagoon.tables.schema import STORED_TABLES
 
 Windows = Sequence[Window | None]  # tried one after the other; None is all of the history
+CHOICE = frozenset({"snapshots", *(table.name for table in STORED_TABLES)})  # the tables that `first_needed` reads
 PREDECESSORS = "table_coverage"  # the view that `has_predecessors` reads
 _GAP = timedelta(days=7)  # snapshots are seldom missing for longer
 _LATE_INTERVALS = 2  # the next run may take long, or start late
@@ -27,6 +29,25 @@ def last_before(ask: Ask, cluster: str, start: datetime) -> datetime | None:
         if latest is not None:
             return latest  # type: ignore[no-any-return]
     return None
+
+
+def first_needed(ask: Ask, cluster: str, start: datetime) -> datetime | None:
+    """When the first snapshot began that the history from a time on needs; None if nothing was taken before that time.
+
+    It is the last snapshot before the time, or an earlier one: stored rows of a day count only if all snapshots are there that
+    the day was compared with.
+    """
+    before = last_before(ask, cluster, start)
+    if before is None:
+        return None
+    midnight = start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    begins = [before]
+    for table in STORED_TABLES:
+        statement = f"""
+            SELECT previous_captured_at FROM {table.name}
+            WHERE cluster = ? AND snapshot_date = DATE '{midnight.date()}' AND snapshots IS NOT NULL"""  # noqa: S608  names of ours
+        begins += [previous or midnight for (previous,) in tuples(ask(statement, cluster))]
+    return min(begins)
 
 
 def windows(begins: Sequence[datetime | None], ends: Sequence[datetime]) -> Windows:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.group_sums import SUMS, UNCOMMITTED, whole_sum
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
-from kafka_lagoon.tables.schema import HEADER, STATE_TABLES, STORED_CHANGES, TABLES, WRITE_TABLES
+from kafka_lagoon.tables.schema import HEADER, STATE_TABLES, STORED_TABLES, TABLES, WRITE_TABLES
 from kafka_lagoon.tables.table import Table
 
 CREATE = "CREATE OR REPLACE VIEW"
@@ -67,6 +67,12 @@ def _view(name: str, file: str, **words: str) -> View:
     return View(name=name, file=file, words=tuple(words.items()))
 
 
+def _of_history(name: str) -> View:
+    if name in _PARTITION_THROUGHPUT:
+        return _view(name, "partition_throughput", view=name, **_PARTITION_THROUGHPUT[name])
+    return _view(name, name, **_SUMS, **_STATES)
+
+
 def _published(table: Table) -> View:
     name = f"{table.name}_published"
     if not table.when_changed:
@@ -77,23 +83,42 @@ def _published(table: Table) -> View:
 
 _SUMS = {"sum_of_lag": whole_sum("lag"), "sum_of_lag_behind": whole_sum("behind.lag")}
 
-# Views that compute changes; tests/query/test_views.py demands another number when one of them says something else.
+# Views that compute what is stored; tests/query/test_views.py demands another number when one of them says something else.
 CHANGES_VERSION = 1
+THROUGHPUT_VERSION = 1
 
 
-def _state(over: str) -> str:
-    """Sums of the rows of view table_coverage that the changes of a day follow from; later runs can only remove such rows."""
+def _state(version: int, over: str, *others: str) -> str:
+    """Sums of the rows that a day's rows follow from; later runs can only remove such rows, and publish late ones."""
     parts = (
         f"count(*){over}",
         f"sum(unix_millis(captured_at)){over}",
         f"sum(coalesce(unix_millis(previous_captured_at), 0)){over}",
-        f"count(problem){over}",
+        *others,
     )
     numbers = ", ' ', ".join(f"CAST(CAST({part} AS BIGINT) AS STRING)" for part in parts)
-    return f"concat('{CHANGES_VERSION} ', {numbers})"
+    return f"concat('{version} ', {numbers})"
 
 
-_STATES = {"state": _state(""), "state_of_rows": _state(" OVER of_day")}
+def _state_of_changes(over: str = "") -> str:
+    """The state of rows of view table_coverage."""
+    return _state(CHANGES_VERSION, over, f"count(problem){over}")
+
+
+_STATES = {
+    "state": _state_of_changes(),
+    "state_of_rows": _state_of_changes(" OVER of_day"),
+    "state_of_throughput": _state(THROUGHPUT_VERSION, ""),
+}
+
+# The view of all days, and the one of days that are not stored.
+_PARTITION_THROUGHPUT = {
+    "partition_throughput": {"snapshots": "consecutive_snapshots", "of_days": ""},
+    "unstored_throughput": {
+        "snapshots": "unstored_snapshots",
+        "of_days": " of the UTC days that stored_throughput does not have",
+    },
+}
 
 # Views over several snapshots; tests/query/views/ has worked examples of each.
 HISTORY = (
@@ -102,7 +127,10 @@ HISTORY = (
     "group_partition_status",
     "group_status",
     "loss_ahead",
+    "throughput_days",
+    "unstored_snapshots",
     "partition_throughput",
+    "unstored_throughput",
     "topic_throughput",
     "partition_skew",
     "rebalances",
@@ -142,7 +170,7 @@ VIEWS = (  # each after those that it reads
         )
     ),
     *map(_published, STATE_TABLES[:-1]),  # every row of the last table, snapshots, is published
-    *(_view(name, name, **_SUMS, **_STATES) for name in (*HISTORY, *CHANGES, "owner_totals")),
+    *map(_of_history, (*HISTORY, *CHANGES, "owner_totals")),
 )
 NAMES = (*(table.name for table in TABLES), *(view.name for view in VIEWS))
 
@@ -165,7 +193,7 @@ def in_order_of_reading(names: Iterable[str]) -> list[Table]:
     wanted = set(names)
     return [
         table
-        for table in (STATE_TABLES[-1], *STATE_TABLES[:-1], STORED_CHANGES, *RECORD_TABLES, *WRITE_TABLES)
+        for table in (STATE_TABLES[-1], *STATE_TABLES[:-1], *STORED_TABLES, *RECORD_TABLES, *WRITE_TABLES)
         if table.name in wanted
     ]
 

@@ -366,5 +366,9 @@ HEALTH = DeclaredSection(
     tiles=(_OFFLINE, _UNDER_MIN, _UNDER),
 )
 CHANGES = DeclaredSection(
-    name="changes", title="What changed", relations=frozenset({"topology_changes"}), make=change_section
+    name="changes",
+    title="What changed",
+    relations=frozenset({"topology_changes", "day_snapshots"}),
+    make=change_section,
+    needs_memory=True,
 )

@@ -129,7 +129,8 @@ def findings_of(scope: Scope) -> list[Finding]:
 def changes_of(scope: Scope) -> tuple[list[Change], Sequence[tuple[str, str, int]]]:
     """Changes that the snapshots of the history show, the newest first, and how many there are of each type."""
     listed, counts = list[Change](), Counter[tuple[str, str]]()
-    for days in scope.parts(_OF_A_PART):
+    computed = scope.rows("SELECT DISTINCT day FROM day_snapshots WHERE cluster = ?", scope.snapshot.cluster)
+    for days in scope.parts(_OF_A_PART, {day for (day,) in computed}):
         for *values, number in _changes_of(scope, days, MOST - len(listed)):
             change = Change(*values)
             if number is None:

@@ -83,7 +83,10 @@ class ClusterPage:
 
 def cluster_page(scope: Scope) -> ClusterPage:
     """All sections; one that cannot be read says so, and the others are there."""
-    made = [_made(scope, declared) for declared in SECTIONS if declared.applies(scope)]
+    wanted = [declared for declared in SECTIONS if declared.applies(scope)]
+    in_order = sorted(wanted, key=lambda declared: not declared.needs_memory)
+    by_name = {declared.name: _made(scope, declared) for declared in in_order}
+    made = [by_name[declared.name] for declared in wanted]
     concerns = [concern for one in made for concern in one.concerns]
     return ClusterPage(
         snapshot=scope.snapshot,

@@ -132,3 +132,4 @@ class DeclaredSection(Generic[ScopeT]):
     make: Callable[[ScopeT], Made]
     tiles: Sequence[str] = ()  # labels; they are shown as unknown where the section cannot be made
     applies: Callable[[ScopeT], bool] = lambda _: True  # False where the page does without the section
+    needs_memory: bool = False  # such a section is made first, while the engine keeps little of others

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.query.history import FIRST, Windows, has_predecessors, last_before, windows
+from kafka_lagoon.query.history import FIRST, Windows, first_needed, has_predecessors, windows
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.query.window import Span, Window
 from kafka_lagoon.report.timeline import Timeline, timeline
@@ -99,24 +99,36 @@ class Scope:
         """A condition that keeps the engines from opening other days."""
         return _days(self.first.snapshot_date, self.snapshot.snapshot_date)
 
-    def parts(self, most: int) -> Sequence[str]:
+    def parts(self, most: int, days: Collection[date]) -> Sequence[str]:
         """Conditions for some days of the history each, the last ones first: at most so many snapshots, if a day has no more.
 
-        Views that compare snapshots are asked for one part after the other: memory is needed for the rows of a part only.
+        Only snapshots of these `days` count. Views that compare their snapshots are asked for one part after the other: memory
+        is needed for the rows of a part only.
         """
         parts: list[list[date]] = []
         counted = 0
-        for day, runs in sorted(Counter(run.snapshot_date for run in self.runs).items(), reverse=True):
-            if not parts or counted + runs > most:
+        for day, of_day in sorted(Counter(run.snapshot_date for run in self.runs).items(), reverse=True):
+            runs = of_day if day in days else 0
+            if not parts or (runs and counted + runs > most):
                 parts.append([])
                 counted = 0
             parts[-1].append(day)
             counted += runs
         return [_days(days[-1], days[0]) for days in parts]
 
-    def short_parts(self, most: int) -> Sequence[str]:
-        """Conditions for at most so many snapshots of the history each, for views whose rows are of one snapshot each."""
-        pieces = [self.runs[first : first + most] for first in range(0, len(self.runs), most)]
+    def short_parts(self, most: int, days: Collection[date]) -> Sequence[str]:
+        """Conditions for some snapshots of the history each, for views whose rows are of one snapshot each.
+
+        Each part has at most so many snapshots of these `days`.
+        """
+        pieces: list[list[PublishedSnapshot]] = []
+        counted = 0
+        for run in self.runs:
+            if not pieces or counted + (run.snapshot_date in days) > most:
+                pieces.append([])
+                counted = 0
+            pieces[-1].append(run)
+            counted += run.snapshot_date in days
         return [
             f"{_days(piece[0].snapshot_date, piece[-1].snapshot_date)} "
             f"AND captured_at BETWEEN timestamp_millis({piece[0].captured_ms}) AND timestamp_millis({piece[-1].captured_ms})"
@@ -201,7 +213,7 @@ def windows_of(chosen: Sequence[Scope]) -> Windows:
     """The snapshots that the sections read: the history and the snapshot before it, and at least a day for what lies ahead."""
     ends = [datetime.fromtimestamp(one.snapshot.captured_ms / 1000, UTC) for one in chosen]
     starts = [datetime.fromtimestamp(min(one.begin_ms, one.axis.from_ms - 1) / 1000, UTC) for one in chosen]
-    begins = [last_before(one.ask, one.snapshot.cluster, start) for start, one in zip(starts, chosen, strict=True)]
+    begins = [first_needed(one.ask, one.snapshot.cluster, start) for start, one in zip(starts, chosen, strict=True)]
     return windows(begins, ends)
 
 

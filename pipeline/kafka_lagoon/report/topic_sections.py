@@ -157,7 +157,14 @@ TOPICS = DeclaredSection(
     name="topics",
     title="Topics and throughput",
     relations=frozenset(
-        {"topics_published", "topic_throughput", "partitions_published", "log_dirs_published", "snapshots"}
+        {
+            "topics_published",
+            "topic_throughput",
+            "unstored_snapshots",
+            "partitions_published",
+            "log_dirs_published",
+            "snapshots",
+        }
     ),
     make=topic_section,
 )

@@ -8,7 +8,9 @@ from kafka_lagoon.report.charts import Reading, Series
 from kafka_lagoon.report.scope import PublishedSnapshot, Scope, ids, of
 
 WATCHED = 50  # topics whose throughput is read over time
-_OF_A_PART = 144  # snapshots: half a day of them every five minutes; parts cost no more than all at once
+_OF_A_PART = (
+    144  # snapshots that are compared: half a day of them every five minutes; parts cost no more than all at once
+)
 _LEAST_SPAN_MS = 3_600_000  # growth of less time says nothing about days
 
 
@@ -133,7 +135,10 @@ def _rates(scope: Scope, name: str, values: Sequence[str]) -> Iterator[tuple[Any
     `name` is an expression with `values`.
     """
     largest: dict[tuple[int, str | None], Sequence[Any]] = {}
-    for days in scope.short_parts(_OF_A_PART):
+    computed = scope.rows(
+        "SELECT DISTINCT snapshot_date FROM unstored_snapshots WHERE cluster = ?", scope.snapshot.cluster
+    )
+    for days in scope.short_parts(_OF_A_PART, {day for (day,) in computed}):
         for point, named, *rates in _rates_of(scope, days, name, values):
             known = largest.get((point, named), rates)  # a point may have snapshots of two parts
             largest[point, named] = [_larger(first, second) for first, second in zip(rates, known, strict=True)]

@@ -1,7 +1,7 @@
 """Maintains one table: removes old rows, joins files, and removes old files.
 
-Of the archive, commits that dead ingests left pending are made first. Other tables do not depend on them. Changes of days
-that are over are stored.
+Of the archive, commits that dead ingests left pending are made first. Other tables do not depend on them. Tables of stored
+days get the days that are over.
 """
 
 from dataclasses import replace
@@ -12,9 +12,8 @@ from kafka_lagoon.delta.old_rows import OldRows
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.ingest.pending_commits import commit_pending_of_all
 from kafka_lagoon.job_settings import SqlSettings
-from kafka_lagoon.runs.stored_changes import StoredDays, store_changes
+from kafka_lagoon.runs.stored_days import StoredDays, store_days
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
-from kafka_lagoon.tables.schema import STORED_CHANGES
 
 _OF_RECORDS = {table.name for table in RECORD_TABLES}
 
@@ -29,13 +28,11 @@ def maintain_table(
 ) -> Maintained:
     """Maintain a table; returns what was done, or what a dry run would do. Raises as `delta.maintain.maintain` does.
 
-    TableError, too, if a table of the archive was replaced while commits are pending. DuckDB finds the changes that are
-    stored, with the limits of `sql`; without these none are.
+    TableError, too, if a table of the archive was replaced while commits are pending. DuckDB computes the rows
+    of stored days, with the limits of `sql`; without these none are stored.
     """
     if table in _OF_RECORDS and not options.dry_run:
         commit_pending_of_all(warehouse, clock)
-    days = StoredDays()
-    if table == STORED_CHANGES.name and sql is not None:
-        days = store_changes(warehouse, sql, clock, dry_run=options.dry_run)
+    days = StoredDays() if sql is None else store_days(warehouse, table, sql, clock, dry_run=options.dry_run)
     (maintained,) = maintain(warehouse, replace(options, tables=(table,)), clock, old_rows)
     return replace(maintained, stored_days=days.stored, not_stored=days.problem)

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_lagoon.tables.change_rows import StoredChangeRow
 from kafka_lagoon.tables.columns import columns_of
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
 from kafka_lagoon.tables.snapshot_rows import SnapshotHeader
 from kafka_lagoon.tables.state_tables import DECLARATIONS, FIRST_VERSION, StateTable
+from kafka_lagoon.tables.stored_rows import StoredChangeRow, StoredThroughputRow
 from kafka_lagoon.tables.table import STATE_LOG_DAYS, WITH_DOMAINS, Table, comment_of, day_column
 from kafka_lagoon.tables.write_rows import AdminActionRow, RestoreMapRow, RestoreReceiptRow
 
@@ -42,6 +42,19 @@ def _writing(name: str, row: type[Any], features: Mapping[str, str] | None = Non
     )
 
 
+def _stored(name: str, row: type[Any]) -> Table:
+    return Table(
+        name=name,
+        row=row,
+        comment=comment_of(row),
+        columns=(*columns_of(row), day_column(SNAPSHOT_DATE, "captured_at")),
+        features={},
+        bounded_in_0_1=(),
+        log_days=STATE_LOG_DAYS,
+        is_optional=True,
+    )
+
+
 # In the order of publication: `snapshots` is last, because its row publishes the rows of all other tables.
 STATE_TABLES = tuple(map(_state, DECLARATIONS))
 
@@ -51,16 +64,9 @@ RESTORE_MAP = _writing("restore_map", RestoreMapRow, WITH_DOMAINS)
 RESTORE_RECEIPTS = _writing("restore_receipts", RestoreReceiptRow)
 WRITE_TABLES = (ADMIN_ACTIONS, RESTORE_MAP, RESTORE_RECEIPTS)
 
-# Changes between snapshots, of days that are over; they follow from the state tables, which can compute them again.
-STORED_CHANGES = Table(
-    name="stored_changes",
-    row=StoredChangeRow,
-    comment=comment_of(StoredChangeRow),
-    columns=(*columns_of(StoredChangeRow), day_column(SNAPSHOT_DATE, "captured_at")),
-    features={},
-    bounded_in_0_1=(),
-    log_days=STATE_LOG_DAYS,
-    is_optional=True,
-)
+# Rows of days that are over; they follow from the state tables, from which they can be computed again.
+STORED_CHANGES = _stored("stored_changes", StoredChangeRow)
+STORED_THROUGHPUT = _stored("stored_throughput", StoredThroughputRow)
+STORED_TABLES = (STORED_CHANGES, STORED_THROUGHPUT)
 
-TABLES = (*STATE_TABLES, STORED_CHANGES, *RECORD_TABLES, *WRITE_TABLES)
+TABLES = (*STATE_TABLES, *STORED_TABLES, *RECORD_TABLES, *WRITE_TABLES)

@@ -23,6 +23,7 @@ CASES = {
     for number, expected in enumerate(example.expected, 1)
 }
 EXPECTED = {expected.view for example in EVERY for expected in example.expected}
+ALIKE = {"unstored_snapshots": "consecutive_snapshots", "unstored_throughput": "partition_throughput"}
 _OF_THE_CLUSTER = {"cluster", "cluster_id", "snapshot_date", "snapshot_id"}  # set and checked by the reader
 
 
@@ -33,7 +34,7 @@ pytestmark = [pytest.mark.examples, pytest.mark.timeout(900)]  # Spark plans the
 def engines(spark: SparkSession) -> Engines:
     """Spark and DuckDB with the tables of all examples; Spark runs only the shortest views in `make test`."""
     lengths = {view.name: len(view.sql) for view in VIEWS}
-    views = sorted(EXPECTED, key=lengths.__getitem__)
+    views = sorted({*EXPECTED, *ALIKE}, key=lengths.__getitem__)
     return Engines(spark, dict(tables_of(EVERY)), views[: examples(len(views))])
 
 
@@ -74,6 +75,16 @@ def _lines(rows: Sequence[Sequence[Any]]) -> list[str]:
     return sorted(" | ".join(map(str, row)) for row in rows)
 
 
+@pytest.mark.parametrize("view", ALIKE)
+def test_days_that_are_not_stored(engines: Engines, view: str) -> None:
+    """Without stored days, a view of the others has the rows of the view of all days."""
+    rows, columns = engines.rows(view), columns_of(view).names
+    assert rows
+    assert columns == list(column_comments(view))
+    others = [{name: row[name] for name in columns} for row in engines.rows(ALIKE[view])]
+    assert sorted(map(repr, rows)) == sorted(map(repr, others))
+
+
 def test_examples_have_names_of_their_own() -> None:
     """Each example has its own name, which is also its cluster's; it uses existing tables and views."""
     names = [example.name for example in EVERY]
@@ -91,7 +102,7 @@ def test_every_view_has_an_example() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("view", sorted({*HISTORY, *EXPECTED}))
+@pytest.mark.parametrize("view", sorted({*HISTORY, *EXPECTED}.difference(ALIKE)))
 def test_every_column_has_an_example(view: str) -> None:
     """Every column of a view occurs in an example, and has a comment."""
     shown = {

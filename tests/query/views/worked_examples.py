@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from kafka_lagoon.tables.schema import HEADER, SNAPSHOT_DATE, STATE_TABLES, STORED_CHANGES
+from kafka_lagoon.tables.schema import HEADER, SNAPSHOT_DATE, STATE_TABLES, STORED_TABLES
 from kafka_lagoon.tables.table import Table
 from tests.delta.lake import make_lake
 
@@ -147,8 +147,8 @@ def _time(cell: str) -> datetime:
 
 
 def tables_of(examples: Sequence[Example]) -> Iterator[tuple[str, pa.Table]]:
-    """Return every state table with the rows of all examples, and stored_changes without any."""
-    for table in (*STATE_TABLES, STORED_CHANGES):
+    """Return every state table with the rows of all examples, and stored days without any."""
+    for table in (*STATE_TABLES, *STORED_TABLES):
         rows = [row for example in examples for row in example.rows.get(table.name, ())]
         yield table.name, pa.Table.from_pylist(rows, pa.schema([(one.name, one.type) for one in table.columns]))
 

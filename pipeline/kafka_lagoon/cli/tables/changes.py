@@ -30,7 +30,7 @@ from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot, time_literal
 from kafka_lagoon.cli.tables.table_gaps import STATES, Gaps, gap_lines, gap_notes, gaps_of_changes
 from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above
-from kafka_lagoon.query.history import PREDECESSORS, Windows, has_predecessors, last_before, windows
+from kafka_lagoon.query.history import CHOICE, PREDECESSORS, Windows, first_needed, has_predecessors, windows
 
 _VIEW = "topology_changes"
 TYPES = ("truncated", "recreated", "moved_back", "removed", "changed", "added")  # worst first
@@ -201,7 +201,7 @@ def _first(context: TablesContext, chosen: ChosenSnapshot) -> datetime | None:
     """When the first snapshot of a cluster that is compared began; None if none was taken before."""
     if not context.options.since:
         return chosen.previous_at
-    first = last_before(context.ask, chosen.cluster, context.instant(context.options.since))
+    first = first_needed(context.ask, chosen.cluster, context.instant(context.options.since))
     return None if first is None else min(first, chosen.captured_at)
 
 
@@ -210,9 +210,8 @@ def _suffices(context: TablesContext) -> bool:
     return has_predecessors(context.ask, str(of), of.values)
 
 
-_CHANGES = over(
-    _VIEW, PREDECESSORS, STATES, TOPICS, GROUPS, reach=Reach(windows=_windows, starts=_starts, suffices=_suffices)
-)
+_REACH = Reach(windows=_windows, starts=_starts, suffices=_suffices, read_first=CHOICE)
+_CHANGES = over(_VIEW, PREDECESSORS, STATES, TOPICS, GROUPS, reach=_REACH)
 
 
 def _run(invocation: Invocation, answer: Callable[[TablesContext], CommandOutput]) -> int:

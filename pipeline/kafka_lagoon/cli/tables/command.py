@@ -156,13 +156,15 @@ class QueriedRows:
 class Reach:
     """The history that a command reads: no more than it needs, so that it costs the same however long the history is.
 
-    `windows` may ask for the newest snapshots that had begun at the times of `starts`; a window None is all of the history.
+    `windows` may ask tables `read_first` for the newest snapshots that had begun at the times of `starts`; a window None is all
+    of the history.
     Tables are opened for one window after the other until `suffices` is content, which is not asked about the last one.
     """
 
     windows: Callable[[TablesContext], Windows]
     starts: Callable[[TablesContext], Sequence[datetime]] = lambda _: ()
     suffices: Callable[[TablesContext], bool] = lambda _: True
+    read_first: frozenset[str] = frozenset({"snapshots"})
 
 
 def chosen_alone(context: TablesContext) -> Window:
@@ -222,7 +224,7 @@ def _run(
         if not snapshots:
             return _shown(context, CommandOutput(rows=[]))
     if starts := reach.starts(context):
-        with opened(settings, {"snapshots"}, options.engine, Newest(times=starts)) as ask:
+        with opened(settings, reach.read_first, options.engine, Newest(times=starts)) as ask:
             windows = reach.windows(replace(context, ask=ask))
     else:
         windows = reach.windows(context)

@@ -1,4 +1,4 @@
-CREATE OR REPLACE VIEW partition_throughput (
+CREATE OR REPLACE VIEW {view} (
   cluster COMMENT 'Name of the cluster in the configuration.',
   cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   snapshot_id COMMENT 'The snapshot that the row is about.',
@@ -19,16 +19,16 @@ CREATE OR REPLACE VIEW partition_throughput (
   bytes_method COMMENT 'size_change: the leader is the same, nothing was deleted, and the growth of the replica is known. mean_record: produced times the present mean size of an offset on disk. Null if neither is known: no_rate_because is set, no size, or an empty log.',
   no_rate_because COMMENT 'Why there is no rate: end_unknown (now), first_snapshot (no earlier snapshot), previous_end_unknown (or no row then), topic_recreated (another topic id, or none then), end_moved_back. Null if there is a rate.'
 )
-COMMENT 'How much is produced to each partition: records by its end offset, bytes by the size of its leader replica, compared with the previous published snapshot; one row per partition and snapshot.'
+COMMENT 'How much is produced to each partition: records by its end offset, bytes by the size of its leader replica, compared with the previous published snapshot; one row per partition and snapshot{of_days}.'
 AS
 -- GROUP BY joins the rows of both snapshots of a pair: each table is joined only to the few snapshot ids, so that a filter on
 -- them limits the rows that are read. An outer join would read all of its right side.
 WITH sides AS (
   SELECT cluster, snapshot_id, snapshot_date, captured_at, snapshot_id AS seen_id, snapshot_date AS seen_date, 1 AS now
-  FROM consecutive_snapshots
+  FROM {snapshots}
   UNION ALL
   SELECT cluster, snapshot_id, snapshot_date, captured_at, previous_snapshot_id, previous_snapshot_date, 0
-  FROM consecutive_snapshots
+  FROM {snapshots}
   WHERE previous_snapshot_id IS NOT NULL
 ),
 seen AS (
@@ -124,7 +124,7 @@ paired AS (
 paired_snapshots AS (
   SELECT paired.*, steps.cluster_id, steps.previous_snapshot_id
   FROM paired
-  JOIN consecutive_snapshots AS steps
+  JOIN {snapshots} AS steps
     ON paired.cluster = steps.cluster
     AND paired.snapshot_id = steps.snapshot_id
     AND paired.snapshot_date = steps.snapshot_date

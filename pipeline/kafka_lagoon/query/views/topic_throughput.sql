@@ -17,7 +17,7 @@ CREATE OR REPLACE VIEW topic_throughput (
   estimated_partitions COMMENT 'Partitions among these whose bytes are computed from the mean size of a record, see bytes_method of partition_throughput.',
   bytes_per_second COMMENT 'Sum of the rates of bytes, before replication; null if there is none.'
 )
-COMMENT 'Records and bytes per second that are produced to each topic, between two published snapshots: one row per topic and snapshot.'
+COMMENT 'Records and bytes per second that are produced to each topic, between two published snapshots: one row per topic and snapshot. Rows of UTC days that are over come from table stored_throughput, if it has them for the snapshots that are published now.'
 AS
 SELECT
   cluster,
@@ -37,5 +37,31 @@ SELECT
   count(bytes_per_second) AS bytes_partitions,
   count(CASE WHEN bytes_method = 'mean_record' THEN bytes_per_second END) AS estimated_partitions,
   sum(bytes_per_second) AS bytes_per_second
-FROM partition_throughput
+FROM unstored_throughput
 GROUP BY cluster, cluster_id, snapshot_id, snapshot_date, captured_at, topic, topic_id
+UNION ALL
+SELECT
+  stored.cluster,
+  stored.cluster_id,
+  stored.snapshot_id,
+  stored.snapshot_date,
+  stored.captured_at,
+  stored.topic,
+  stored.topic_id,
+  stored.partitions,
+  stored.records,
+  stored.size_bytes,
+  stored.seconds,
+  stored.rate_partitions,
+  stored.produced,
+  stored.records_per_second,
+  stored.bytes_partitions,
+  stored.estimated_partitions,
+  stored.bytes_per_second
+FROM stored_throughput AS stored
+JOIN throughput_days AS days
+  ON stored.cluster = days.cluster
+  AND stored.cluster_id IS NOT DISTINCT FROM days.cluster_id
+  AND stored.snapshot_date = days.snapshot_date
+  AND stored.state = days.state
+WHERE stored.topic IS NOT NULL

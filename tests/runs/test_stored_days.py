@@ -20,10 +20,12 @@ from kafka_lagoon.delta.warehouse import Warehouse, at_path
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.job_settings import SqlSettings
 from kafka_lagoon.query import duckdb_engine, spark_engine
+from kafka_lagoon.query.history import CHOICE, first_needed
 from kafka_lagoon.query.statements import tuples
-from kafka_lagoon.runs import stored_changes
+from kafka_lagoon.query.window import Span
+from kafka_lagoon.runs import stored_days
 from kafka_lagoon.runs.maintain import maintain_table
-from kafka_lagoon.runs.stored_changes import StoredDays, store_changes
+from kafka_lagoon.runs.stored_days import StoredDays, store_days
 from tests.clock import clock_at
 from tests.query.views.test_changes_by_day import HOURS_APART, drawn, written
 from tests.query.views.worked_examples import lake_of, read_examples
@@ -55,7 +57,7 @@ def lake(history: Path, tmp_path: Path) -> Path:
 def maintained(spark: SparkSession, history: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The warehouse with all days stored."""
     lake = Path(shutil.copytree(history, tmp_path_factory.mktemp("maintained") / "lake"))
-    assert store_changes(opened(spark, lake), SqlSettings(), AFTER) == StoredDays(stored=DAYS)
+    assert store_days(opened(spark, lake), "stored_changes", SqlSettings(), AFTER) == StoredDays(stored=DAYS)
     return lake
 
 
@@ -95,9 +97,9 @@ def test_stored_changes_are_the_computed_ones(spark: SparkSession, lake: Path) -
     computed = rows_of(lake)
     assert len(computed) > SNAPSHOTS
     warehouse = opened(spark, lake)
-    assert store_changes(warehouse, SqlSettings(), AFTER, dry_run=True) == StoredDays(stored=DAYS)
+    assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER, dry_run=True) == StoredDays(stored=DAYS)
     assert len(days_computed(lake)) == DAYS
-    assert store_changes(warehouse, SqlSettings(), AFTER) == StoredDays(stored=DAYS)
+    assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER) == StoredDays(stored=DAYS)
     assert days_computed(lake) == set()
     assert rows_of(lake) == computed
     states = "SELECT * FROM change_days"
@@ -116,14 +118,16 @@ def test_stored_changes_are_the_computed_ones(spark: SparkSession, lake: Path) -
     assert (of_days["previous_captured_at"].null_count, changes["previous_captured_at"].null_count) == (0, 0)
     frame = pl.scan_delta(str(lake / "stored_changes")).filter(pl.col("change_type") == "moved_back").collect()
     assert len(frame) == sum(row[7] == "moved_back" for row in computed) > 0
-    assert store_changes(warehouse, SqlSettings(), AFTER) == StoredDays()
+    assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER) == StoredDays()
 
 
 @pytest.mark.proof
 def test_stored_changes_in_spark(spark: SparkSession, lake: Path) -> None:
     """Spark shows the rows that DuckDB computed, and still computes the days that are not stored."""
     computed, warehouse = rows_of(lake), opened(spark, lake)
-    store_changes(warehouse, SqlSettings(), clock_at(datetime(LAST.year, LAST.month, LAST.day, 12, tzinfo=UTC)))
+    store_days(
+        warehouse, "stored_changes", SqlSettings(), clock_at(datetime(LAST.year, LAST.month, LAST.day, 12, tzinfo=UTC))
+    )
     with spark_engine.opened(warehouse, ("topology_changes",)) as ask:
         assert sorted(map(repr, tuples(ask("SELECT * FROM topology_changes")))) == sorted(map(repr, computed))
 
@@ -132,7 +136,7 @@ def test_the_first_day_needs_no_other(spark: SparkSession, lake: Path, monkeypat
     """The whole history is not opened in search of snapshots before the first one."""
     tried, real = list[Any](), duckdb_engine.opened
     monkeypatch.setattr(duckdb_engine, "opened", lambda *given: tried.append(given[3:]) or real(*given))  # type: ignore[func-returns-value]
-    assert store_changes(opened(spark, lake), SqlSettings(), AFTER).stored == DAYS
+    assert store_days(opened(spark, lake), "stored_changes", SqlSettings(), AFTER).stored == DAYS
     assert len(tried) == 2  # the days, and their snapshots
 
 
@@ -140,7 +144,7 @@ def test_today_is_left_to_the_view(spark: SparkSession, lake: Path) -> None:
     """Snapshots of a day that is not over may follow."""
     noon = clock_at(datetime(LAST.year, LAST.month, LAST.day, 12, tzinfo=UTC))
     before = rows_of(lake)
-    assert store_changes(opened(spark, lake), SqlSettings(), noon) == StoredDays(stored=DAYS - 1)
+    assert store_days(opened(spark, lake), "stored_changes", SqlSettings(), noon) == StoredDays(stored=DAYS - 1)
     assert days_computed(lake) == {LAST}
     assert rows_of(lake) == before
 
@@ -156,7 +160,7 @@ def test_days_that_have_lost_snapshots(spark: SparkSession, stored_lake: Path) -
     computed = rows_of(stored_lake.with_name("computed"))
     assert days_computed(stored_lake) == {FIRST + timedelta(days=1), day, LAST}
     assert rows_of(stored_lake) == computed
-    done = store_changes(warehouse, SqlSettings(), AFTER)
+    done = store_days(warehouse, "stored_changes", SqlSettings(), AFTER)
     assert done == StoredDays(stored=3, removed=1)
     assert days_computed(stored_lake) == set()
     assert rows_of(stored_lake) == computed
@@ -167,8 +171,8 @@ def test_a_day_of_which_the_day_before_has_changed(spark: SparkSession, stored_l
     """It is looked at, and stays as it is if its first snapshot is still compared with the same one."""
     warehouse, day = opened(spark, stored_lake), FIRST + timedelta(days=1)
     remove_snapshots(stored_lake, [1], day)
-    assert store_changes(warehouse, SqlSettings(), AFTER, dry_run=True) == StoredDays(stored=1)
-    assert store_changes(warehouse, SqlSettings(), AFTER) == StoredDays(stored=1)
+    assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER, dry_run=True) == StoredDays(stored=1)
+    assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER) == StoredDays(stored=1)
 
 
 def test_a_day_that_is_compared_with_one_long_before(spark: SparkSession, tmp_path: Path) -> None:
@@ -198,12 +202,12 @@ topics | topic | topic_id | partitions
     (tmp_path / "gap.txt").write_text(text, "utf-8")
     lake = lake_of(tmp_path / "lake", read_examples(tmp_path / "gap.txt"))
     warehouse, before = opened(spark, lake), rows_of(lake)
-    store_changes(warehouse, SqlSettings(), AFTER)
+    store_days(warehouse, "stored_changes", SqlSettings(), AFTER)
     assert rows_of(lake) == before
     remove_snapshots(lake, [1], FIRST, "gap")
     left = rows_of(lake)
     assert left != before
-    store_changes(warehouse, SqlSettings(), AFTER)
+    store_days(warehouse, "stored_changes", SqlSettings(), AFTER)
     assert days_computed(lake) == set()
     assert rows_of(lake) == left
 
@@ -215,7 +219,7 @@ def test_rows_of_another_version(spark: SparkSession, stored_lake: Path) -> None
     table.update({"state": "concat('0', state)", "entity": "'wrong'"})
     assert len(days_computed(stored_lake)) == DAYS
     assert not [row for row in rows_of(stored_lake) if "wrong" in row]
-    assert store_changes(warehouse, SqlSettings(), AFTER).stored == DAYS
+    assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER).stored == DAYS
     assert days_computed(stored_lake) == set()
 
 
@@ -225,11 +229,11 @@ def test_a_run_stores_some_weeks(spark: SparkSession, lake: Path, monkeypatch: p
 
     The first day that is stored is looked at again, because the one before it is not stored.
     """
-    monkeypatch.setattr(stored_changes, "_MOST_DAYS", 2)
+    monkeypatch.setattr(stored_days, "_MOST_DAYS", 2)
     warehouse = opened(spark, lake)
     left = []
     for _ in range(3):
-        store_changes(warehouse, SqlSettings(), AFTER)
+        store_days(warehouse, "stored_changes", SqlSettings(), AFTER)
         left.append(sorted(days_computed(lake)))
     assert [len(days) for days in left] == [2, 1, 0]
     assert left[0][-1] == LAST - timedelta(days=2)
@@ -246,19 +250,19 @@ def test_others_write_the_day(spark: SparkSession, lake: Path, monkeypatch: pyte
     def live_files(kernel: Any, state: Any, wanted: Any) -> Any:
         files = real(kernel, state, wanted)
         if next(times, False):
-            store_changes(warehouse, SqlSettings(), AFTER)
+            store_days(warehouse, "stored_changes", SqlSettings(), AFTER)
         return files
 
     monkeypatch.setattr(type(warehouse.kernel), "live_files", live_files)
     monkeypatch.setattr(type(warehouse), "exclusively", lambda *_: _Unlocked())
-    assert store_changes(warehouse, SqlSettings(), AFTER).stored == DAYS
+    assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER).stored == DAYS
     assert rows_of(lake) == before
     assert len(DeltaTable(lake / "stored_changes").file_uris()) == DAYS
-    monkeypatch.setattr(stored_changes, "_ATTEMPTS", 0)
+    monkeypatch.setattr(stored_days, "_ATTEMPTS", 0)
     remove_snapshots(lake, [1], FIRST)
     files = set(lake.rglob("stored_changes/*=*/*.parquet"))
     with pytest.raises(TableError, match="written by others"):
-        store_changes(warehouse, SqlSettings(), AFTER)
+        store_days(warehouse, "stored_changes", SqlSettings(), AFTER)
     assert set(lake.rglob("stored_changes/*=*/*.parquet")) == files
 
 
@@ -272,22 +276,22 @@ class _Unlocked:
 
 def test_days_that_duckdb_cannot_compare(spark: SparkSession, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The table's line has the reason, later days are stored, and queries compute the others; so do days of a long run."""
-    before, warehouse, real = rows_of(lake), opened(spark, lake), stored_changes._rows
-    monkeypatch.setattr(stored_changes, "_AT_ONCE", 1)
+    before, warehouse, real = rows_of(lake), opened(spark, lake), stored_days._rows
+    monkeypatch.setattr(stored_days, "_AT_ONCE", 1)
 
-    def rows(ask: Any, day: date) -> pa.Table:
+    def rows(ask: Any, of: Any, day: date) -> pa.Table:
         if day < LAST:
             raise TableError("Out of Memory Error")
-        return real(ask, day)
+        return real(ask, of, day)
 
-    monkeypatch.setattr(stored_changes, "_rows", rows)
+    monkeypatch.setattr(stored_days, "_rows", rows)
     done = maintain_table(warehouse, "stored_changes", MaintainOptions(), AFTER, sql=SqlSettings())
     day = LAST - timedelta(days=1)
-    expected = f"stored_changes: changes of 1 day stored; changes of {day} to {day} are not stored: Out of Memory Error"
+    expected = f"stored_changes: 1 day stored; {day} to {day} are not stored: Out of Memory Error"
     assert maintained_line(done, MaintainOptions()) == expected
     assert rows_of(lake) == before
-    monkeypatch.setattr(stored_changes, "_LONGEST_S", -1)
-    assert store_changes(warehouse, SqlSettings(), AFTER) == StoredDays()
+    monkeypatch.setattr(stored_days, "_LONGEST_S", -1)
+    assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER) == StoredDays()
 
 
 @pytest.mark.parametrize("missing", ["duckdb", "folder", "readable"])
@@ -297,13 +301,13 @@ def test_where_duckdb_does_not_read(
     """Nothing is stored without DuckDB, elsewhere than in a folder, and of tables that only Spark reads."""
     warehouse = opened(spark, lake)
     if missing == "duckdb":
-        monkeypatch.setattr(stored_changes, "find_spec", lambda _: None)
+        monkeypatch.setattr(stored_days, "find_spec", lambda _: None)
     elif missing == "folder":
         monkeypatch.setattr(type(warehouse.kernel.storage), "local", lambda *_: None)
     else:
         vectors = [TableFeatures.DeletionVectors]
         DeltaTable(lake / "topics").alter.add_feature(vectors, allow_protocol_versions_increase=True)
-    assert store_changes(warehouse, SqlSettings(), AFTER) == StoredDays()
+    assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER) == StoredDays()
     assert DeltaTable(lake / "stored_changes").to_pyarrow_table().num_rows == 0
 
 
@@ -313,10 +317,10 @@ def test_maintenance_stores_and_says_so(spark: SparkSession, lake: Path) -> None
     warehouse = opened(spark, lake)
     options = MaintainOptions(dry_run=True)
     would = maintain_table(warehouse, "stored_changes", options, AFTER, sql=SqlSettings())
-    assert maintained_line(would, options) == f"stored_changes: changes of {DAYS} days would be stored"
+    assert maintained_line(would, options) == f"stored_changes: {DAYS} days would be stored"
     assert not (lake / "stored_changes").exists()
     done = maintain_table(warehouse, "stored_changes", MaintainOptions(), AFTER, sql=SqlSettings())
-    assert maintained_line(done, MaintainOptions()) == f"stored_changes: changes of {DAYS} days stored"
+    assert maintained_line(done, MaintainOptions()) == f"stored_changes: {DAYS} days stored"
     assert days_computed(lake) == set()
     again = maintain_table(warehouse, "stored_changes", MaintainOptions(), AFTER, sql=SqlSettings())
     assert again == Maintained(table="stored_changes", days=0, before=Files(), after=Files(), removed=Files())
@@ -328,13 +332,110 @@ def test_two_clusters(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "both.txt").write_text(f"{text}\n{text.replace('== drawn', '== other')}", "utf-8")
     lake = lake_of(tmp_path / "lake", read_examples(tmp_path / "both.txt"))
     before, warehouse = rows_of(lake), opened(spark, lake)
-    store_changes(warehouse, SqlSettings(), AFTER)
+    store_days(warehouse, "stored_changes", SqlSettings(), AFTER)
     assert rows_of(lake) == before
     of_a_day = range(24 // HOURS_APART)
     remove_snapshots(lake, of_a_day, FIRST + timedelta(days=1), "other")
     remove_snapshots(lake, [1], LAST, "other")
     left = rows_of(lake)
     assert len(left) < len(before)
-    assert store_changes(warehouse, SqlSettings(), AFTER).stored == 2
+    assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER).stored == 2
     assert days_computed(lake) == set()
     assert rows_of(lake) == left
+
+
+THROUGHPUT = "SELECT * FROM topic_throughput ORDER BY ALL"
+
+
+@pytest.fixture
+def busy_lake(tmp_path: Path) -> Path:
+    """A warehouse with a topic that is created on the third day, an end that is unknown, and snapshots that begin at midnight."""
+    begins = [(number, f"{FIRST.day + number // 3} {number % 3 * 8:02}:00") for number in range(DAYS * 3)]
+    heads = (
+        "snapshots | captured_at",
+        "partitions | topic | topic_id | partition | leader_id",
+        "partition_offsets | topic | topic_id | partition | log_start_offset | high_watermark | read_at",
+        "log_dirs | broker_id | log_dir | topic | topic_id | partition | size_bytes | is_future",
+    )
+    rows = [[f"{number} | {begin}" for number, begin in begins], [], [], []]
+    for number, begin in begins:
+        for topic, partition in (("a", 0), ("a", 1), *([("b", 0)] if number > 6 else [])):
+            of, end = f"{number} |", f"{topic} | {topic.upper()} | {partition}"
+            rows[1].append(f"{of} {end} | {partition}")
+            rows[2].append(
+                f"{of} {end} | 0 | {'-' if (number, partition) == (5, 1) else number * number * 7} | {begin}:01"
+            )
+            rows[3].append(f"{of} {partition} | /d | {end} | {number * number * 700} | false")
+    text = "\n\n".join("\n".join([head, *of_table]) for head, of_table in zip(heads, rows, strict=True))
+    (tmp_path / "busy.txt").write_text(f"== busy\n{text}\n", "utf-8")
+    return lake_of(tmp_path / "lake", read_examples(tmp_path / "busy.txt"))
+
+
+def throughput_of(lake: Path, statement: str = THROUGHPUT) -> list[tuple[Any, ...]]:
+    """Return rows by DuckDB."""
+    names = ("topic_throughput", "throughput_days", "stored_throughput", "unstored_snapshots", "partition_throughput")
+    with duckdb_engine.opened(lake, names) as ask:
+        return tuples(ask(statement))
+
+
+def test_stored_throughput_is_the_computed_one(spark: SparkSession, busy_lake: Path) -> None:
+    """All days that are over are stored; DuckDB, Spark, deltalake and Polars see the same rows, and each null has its reason."""
+    computed, warehouse = throughput_of(busy_lake), opened(spark, busy_lake)
+    unstored = "SELECT DISTINCT snapshot_date FROM unstored_snapshots"
+    assert len(computed) == DAYS * 3 + 5
+    assert len(throughput_of(busy_lake, unstored)) == DAYS
+    assert store_days(warehouse, "stored_throughput", SqlSettings(), AFTER) == StoredDays(stored=DAYS)
+    assert throughput_of(busy_lake, unstored) == []
+    assert throughput_of(busy_lake) == computed
+    with spark_engine.opened(warehouse, ("topic_throughput", "unstored_snapshots")) as ask:
+        assert tuples(ask("SELECT * FROM unstored_snapshots")) == []
+        assert sorted(map(repr, tuples(ask("SELECT * FROM topic_throughput")))) == sorted(map(repr, computed))
+    stored = DeltaTable(busy_lake / "stored_throughput").to_pyarrow_table()
+    is_day = pc.is_null(stored["topic"])
+    of_days, of_topics = stored.filter(is_day), stored.filter(pc.invert(is_day))
+    assert pc.sum(of_days["snapshots"]).as_py() == DAYS * 3
+    assert (of_days["previous_captured_at"].null_count, of_topics["previous_captured_at"].null_count) == (
+        0,
+        len(computed),
+    )
+    for name in ("topic_id", "partitions", "rate_partitions", "bytes_partitions", "estimated_partitions"):
+        assert (of_days[name].null_count, of_topics[name].null_count) == (DAYS, 0)
+    for name in ("seconds", "produced", "records_per_second"):
+        assert of_topics[name].null_count == 2  # the first snapshot of each topic
+    frame = pl.scan_delta(str(busy_lake / "stored_throughput")).filter(pl.col("bytes_per_second") > 0).collect()
+    assert len(frame) == len(of_topics.filter(pc.greater(of_topics["records"], 0))) - 1
+    assert frame["size_bytes"].null_count() == 0
+    assert store_days(warehouse, "stored_throughput", SqlSettings(), AFTER) == StoredDays()
+
+
+def test_throughput_of_days_that_have_lost_snapshots(spark: SparkSession, busy_lake: Path) -> None:
+    """They, and a day whose first snapshot has another before it, are computed until they are stored again."""
+    warehouse, day = opened(spark, busy_lake), FIRST + timedelta(days=1)
+    store_days(warehouse, "stored_throughput", SqlSettings(), AFTER)
+    remove_snapshots(busy_lake, [2], day, "busy")
+    unstored = "SELECT DISTINCT snapshot_date FROM unstored_snapshots ORDER BY 1"
+    assert throughput_of(busy_lake, unstored) == [(day,), (day + timedelta(days=1),)]
+    left = throughput_of(busy_lake)
+    assert {row[5] for row in left} == {"a", "b"}
+    done = maintain_table(warehouse, "stored_throughput", MaintainOptions(), AFTER, sql=SqlSettings())
+    assert maintained_line(done, MaintainOptions()) == "stored_throughput: 2 days stored"
+    assert throughput_of(busy_lake, unstored) == []
+    assert throughput_of(busy_lake) == left
+
+
+def test_a_history_that_begins_within_a_day(stored_lake: Path) -> None:
+    """It begins with the snapshot that the day was compared with, so that the stored rows of the day count."""
+    day, noon = FIRST + timedelta(days=2), datetime(2026, 11, FIRST.day + 2, 13, tzinfo=UTC)
+    names = ("topology_changes", "day_snapshots", "snapshots")
+
+    def first_of(lake: Path) -> datetime | None:
+        with duckdb_engine.opened(lake, CHOICE) as ask:
+            return first_needed(ask, "drawn", noon)
+
+    first = first_of(stored_lake)
+    assert first is not None
+    assert first.date() == day - timedelta(days=1)
+    with duckdb_engine.opened(stored_lake, names, window=[Span(begin=first, end=noon + timedelta(days=9))]) as ask:
+        assert tuples(ask(f"SELECT DISTINCT day FROM day_snapshots WHERE day >= DATE '{day}'")) == []
+    DeltaTable(stored_lake / "stored_changes").delete()
+    assert first_of(stored_lake) == noon.replace(hour=12, minute=30)

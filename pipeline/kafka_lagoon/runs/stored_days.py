@@ -1,7 +1,7 @@
-"""Stores the changes of UTC days that are over in table stored_changes, so that no query has to find them again.
+"""Stores what views say of UTC days that are over, changes and throughput, so that no query has to compute it again.
 
-DuckDB finds them, one day after the other. A day is stored again if other snapshots are published than then, for example
-because retention has removed some. Until then view daily_changes computes it.
+DuckDB computes the rows, one day after the other. A day is stored again if other snapshots are published than then, for
+example because retention has removed some. Until then the views compute it.
 """
 
 from collections import defaultdict
@@ -24,34 +24,67 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import SqlSettings
 from kafka_lagoon.query.history import PREDECESSORS, Windows, has_predecessors, last_before, opened_until, windows
 from kafka_lagoon.query.statements import Ask, tuples
-from kafka_lagoon.query.views import CHANGES_VERSION
+from kafka_lagoon.query.views import CHANGES_VERSION, THROUGHPUT_VERSION
 from kafka_lagoon.query.window import Window
-from kafka_lagoon.tables.schema import STORED_CHANGES
+from kafka_lagoon.tables.schema import STORED_CHANGES, STORED_THROUGHPUT
+from kafka_lagoon.tables.table import Table
 
 _MOST_DAYS = 31  # of a run: each takes seconds where snapshots are many, and a warehouse may have years without them
 _AT_ONCE = 7  # days, because opening tables takes half a second
 _LONGEST_S = 600  # after that no further days are begun: they follow in the next run
 _ATTEMPTS = 5
 _DAY = timedelta(days=1)
-_NAMES = ("daily_changes", "change_days", "snapshots", PREDECESSORS)
 
 _SNAPSHOTS = """
     SELECT cluster, cluster_id, snapshot_date, concat(count(*), ' ', max(snapshot_id)) FROM snapshots
     GROUP BY cluster, cluster_id, snapshot_date"""
-_STORED = f"""
-    SELECT cluster, cluster_id, snapshot_date,
-      CASE WHEN state LIKE '{CHANGES_VERSION} %' THEN concat(snapshots, ' ', snapshot_id) ELSE '' END,
-      CAST(coalesce(previous_captured_at, captured_at) AS DATE)
-    FROM stored_changes WHERE change_type IS NULL"""  # noqa: S608  a number of ours
-_OF_THE_DAY = ("state", "snapshots", "snapshot_id", "captured_at", "previous_captured_at")
-_KEYS = ("cluster", "cluster_id")
+
+
+@frozen
+class _Stored:
+    """A table of stored days: its `rows` come from a view, and are valid while view `days` has the same state.
+
+    `version` is that of the views. View `predecessors` names the snapshots that those of a day are compared with; None means
+    that they are compared with the one before them.
+    """
+
+    table: Table
+    rows: str
+    days: str
+    version: int
+    order: str
+    predecessors: str | None = None
+
+    @property
+    def relations(self) -> Sequence[str]:
+        """The tables and views that are read to store days."""
+        return [self.rows, self.days, "snapshots", *([self.predecessors] if self.predecessors else [])]
+
+
+_STORED = (
+    _Stored(
+        table=STORED_CHANGES,
+        rows="daily_changes",
+        days="change_days",
+        version=CHANGES_VERSION,
+        order="entity_type, entity, attribute",
+        predecessors=PREDECESSORS,
+    ),
+    _Stored(
+        table=STORED_THROUGHPUT,
+        rows="topic_throughput",
+        days="throughput_days",
+        version=THROUGHPUT_VERSION,
+        order="topic, topic_id",
+    ),
+)
 
 
 @frozen
 class StoredDays:
     """The number of days that were stored, or that a dry run would store, and of those that were removed.
 
-    `problem` names days whose changes DuckDB could not find, and why; later ones are stored then.
+    `problem` names days whose rows DuckDB could not compute, and why; later ones are stored then.
     """
 
     stored: int = 0
@@ -63,73 +96,80 @@ class StoredDays:
 class _Days:
     """Days that follow one another, the last one first, the times whose snapshots they need, and clusters with earlier ones."""
 
+    of: _Stored
     days: Sequence[date]
     windows: Windows
     continued: Sequence[str]
 
     def suffices(self, ask: Ask) -> bool:
         """False if a table was perhaps collected last before the open window; a cluster without earlier snapshots has none."""
+        if self.of.predecessors is None:
+            return True
         marks = ", ".join("?" for _ in self.continued) or "NULL"
         return has_predecessors(ask, f"{_among(self.days)} AND cluster IN ({marks})", self.continued)
 
     def missing(self, ask: Ask) -> list[date]:
-        """The days whose stored changes are not right, for one of the clusters."""
+        """The days whose stored rows are not right, for one of the clusters."""
         statement = f"""
-            SELECT DISTINCT days.snapshot_date FROM change_days AS days
-            LEFT JOIN stored_changes AS stored
+            SELECT DISTINCT days.snapshot_date FROM {self.of.days} AS days
+            LEFT JOIN {self.of.table.name} AS stored
               ON days.cluster = stored.cluster AND days.cluster_id IS NOT DISTINCT FROM stored.cluster_id
-              AND days.snapshot_date = stored.snapshot_date AND days.state = stored.state AND stored.change_type IS NULL
-            WHERE days.{_among(self.days)} AND stored.state IS NULL ORDER BY 1 DESC"""  # noqa: S608  dates
+              AND days.snapshot_date = stored.snapshot_date AND days.state = stored.state AND stored.snapshots IS NOT NULL
+            WHERE days.{_among(self.days)} AND stored.state IS NULL ORDER BY 1 DESC"""  # noqa: S608  names of ours, dates
         return [day for (day,) in tuples(ask(statement))]
 
 
-def store_changes(warehouse: Warehouse, sql: SqlSettings, clock: Clock, *, dry_run: bool = False) -> StoredDays:
-    """Store days that are over, the latest first, and remove days without snapshots.
+def store_days(
+    warehouse: Warehouse, table: str, sql: SqlSettings, clock: Clock, *, dry_run: bool = False
+) -> StoredDays:
+    """Store days that are over in a table, the latest first, and remove days without snapshots; nothing in other tables.
 
     Nothing is done where DuckDB does not read the tables: elsewhere than in a folder of this machine, or without DuckDB.
     TableError if a table cannot be read or written.
     """
-    folder = _folder(warehouse)
-    if folder is None:
+    of = next((one for one in _STORED if one.table.name == table), None)
+    folder = _folder(warehouse, table) if of else None
+    if of is None or folder is None:
         return StoredDays()
     from kafka_lagoon.query.duckdb_tables import NeedsSpark  # noqa: PLC0415  see `_folder`
 
     try:
-        return _stored(warehouse, folder, sql, clock, dry_run=dry_run)
+        return _stored(warehouse, folder, of, sql, clock, dry_run=dry_run)
     except NeedsSpark as error:
-        log.info("changes_not_stored", reason=str(error))
+        log.info("days_not_stored", table=table, reason=str(error))
         return StoredDays()
 
 
-def _folder(warehouse: Warehouse) -> Path | None:
+def _folder(warehouse: Warehouse, table: str) -> Path | None:
     """The folder with the tables; None if DuckDB, which is an extra, is missing or does not find them there."""
     location = None if warehouse.in_catalog else warehouse.kernel.storage.local(warehouse.locations["snapshots"])
     if location is None or find_spec("duckdb") is None:
-        log.info(
-            "changes_not_stored", reason="DuckDB is not installed" if location else "the tables are not in a folder"
-        )
+        reason = "DuckDB is not installed" if location else "the tables are not in a folder"
+        log.info("days_not_stored", table=table, reason=reason)
         return None
     return location.parent
 
 
-def _stored(warehouse: Warehouse, folder: Path, sql: SqlSettings, clock: Clock, *, dry_run: bool) -> StoredDays:
+def _stored(
+    warehouse: Warehouse, folder: Path, of: _Stored, sql: SqlSettings, clock: Clock, *, dry_run: bool
+) -> StoredDays:
     from kafka_lagoon.query import duckdb_engine  # noqa: PLC0415  see `_folder`
     from kafka_lagoon.query.duckdb_tables import NeedsSpark  # noqa: PLC0415
 
     limits = duckdb_engine.Limits(**dict(sql) | {"timeout_ms": 0})  # nobody waits
 
     def opened(window: Window | None) -> AbstractContextManager[Ask]:
-        return duckdb_engine.opened(folder, _NAMES, limits, window)
+        return duckdb_engine.opened(folder, of.relations, limits, window)
 
     today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
-    with duckdb_engine.opened(folder, ("snapshots", STORED_CHANGES.name), limits) as ask:
-        changed, gone = _changed_days(tuples(ask(_SNAPSHOTS)), tuples(ask(_STORED)))
+    with duckdb_engine.opened(folder, ("snapshots", of.table.name), limits) as ask:
+        changed, gone = _changed_days(tuples(ask(_SNAPSHOTS)), tuples(ask(_known(of))))
         days = sorted((day for day in changed if day < today), reverse=True)[:_MOST_DAYS]
-        groups = [_group(ask, of_group) for of_group in _adjacent(days)]
+        groups = [_group(ask, of, adjacent) for adjacent in _adjacent(days)]
     if not (days or gone):
         return StoredDays()
     if not dry_run:
-        prepare_tables(warehouse, [STORED_CHANGES], clock)
+        prepare_tables(warehouse, [of.table], clock)
     stored, problem, started = 0, None, clock.monotonic()
     for group in groups:
         if problem or clock.monotonic() - started > _LONGEST_S:
@@ -143,10 +183,10 @@ def _stored(warehouse: Warehouse, folder: Path, sql: SqlSettings, clock: Clock, 
             problem = f"{group.days[-1]} to {group.days[0]} are not stored: {error}"
         stored += len(made)
         if not dry_run:
-            _replace_all(warehouse, made, clock)
+            _replace_all(warehouse, of.table, made, clock)
     if not dry_run:
-        _replace_all(warehouse, dict.fromkeys(gone), clock)
-        warehouse.kernel.checkpoint(warehouse.locations[STORED_CHANGES.name])
+        _replace_all(warehouse, of.table, dict.fromkeys(gone), clock)
+        warehouse.kernel.checkpoint(warehouse.locations[of.table.name])
     return StoredDays(stored=stored, removed=len(gone), problem=problem)
 
 
@@ -155,7 +195,16 @@ def _made(
 ) -> Mapping[date, pa.Table | None]:
     """The rows of the days that are to be stored; none of a dry run."""
     with opened_until(opened, group.windows, group.suffices) as ask:
-        return {day: None if dry_run else _rows(ask, day) for day in group.missing(ask)}
+        return {day: None if dry_run else _rows(ask, group.of, day) for day in group.missing(ask)}
+
+
+def _known(of: _Stored) -> str:
+    """A statement for the stored days of clusters, as `_SNAPSHOTS` has them, and the first day that each is compared with."""
+    return f"""
+        SELECT cluster, cluster_id, snapshot_date,
+          CASE WHEN state LIKE '{of.version} %' THEN concat(snapshots, ' ', snapshot_id) ELSE '' END,
+          CAST(coalesce(previous_captured_at, captured_at) AS DATE)
+        FROM {of.table.name} WHERE snapshots IS NOT NULL"""  # noqa: S608  a number and a name of ours
 
 
 def _changed_days(
@@ -191,56 +240,53 @@ def _adjacent(days: Sequence[date]) -> Sequence[Sequence[date]]:
     return groups
 
 
-def _group(ask: Ask, days: Sequence[date]) -> _Days:
+def _group(ask: Ask, of: _Stored, days: Sequence[date]) -> _Days:
     """The days with the last snapshot of each cluster before them."""
     begin, end = (datetime(day.year, day.month, day.day, tzinfo=UTC) for day in (days[-1], days[0]))
     clusters = tuples(ask(f"SELECT DISTINCT cluster FROM snapshots WHERE {_among(days)}"))  # noqa: S608  dates
-    begins = {cluster: last_before(ask, cluster, begin) for (cluster,) in clusters}
+    begins = {cluster: last_before(ask, cluster, begin - timedelta(microseconds=1)) for (cluster,) in clusters}
     tried = windows([before or begin for before in begins.values()], [end + _DAY] * len(begins))
-    return _Days(days=days, windows=tried, continued=[cluster for cluster, before in begins.items() if before])
+    continued = [cluster for cluster, before in begins.items() if before]
+    return _Days(of=of, days=days, windows=tried, continued=continued)
 
 
 def _among(days: Sequence[date]) -> str:
     return f"snapshot_date BETWEEN DATE '{days[-1]}' AND DATE '{days[0]}'"
 
 
-def _rows(ask: Ask, day: date) -> pa.Table:
-    """The changes of a day, and a row for the day of each cluster."""
-    of_change = [column.name for column in STORED_CHANGES.stored() if column.name not in (*_KEYS, *_OF_THE_DAY)]
-    nulls = ", ".join(f"NULL AS {name}" for name in of_change)
+def _rows(ask: Ask, of: _Stored, day: date) -> pa.Table:
+    """The rows of a day, and one for the day of each cluster."""
     statement = f"""
-        WITH days AS (SELECT * FROM change_days WHERE snapshot_date = DATE '{day}')
-        SELECT changes.cluster, changes.cluster_id, days.state, NULL AS snapshots, changes.snapshot_id, changes.captured_at,
-          changes.previous_captured_at, {", ".join(f"changes.{name}" for name in of_change)}
-        FROM daily_changes AS changes
-        JOIN days ON changes.cluster = days.cluster AND changes.cluster_id IS NOT DISTINCT FROM days.cluster_id
-        WHERE changes.snapshot_date = DATE '{day}'
+        WITH days AS (SELECT * FROM {of.days} WHERE snapshot_date = DATE '{day}')
+        SELECT days.state, computed.* FROM {of.rows} AS computed
+        JOIN days ON computed.cluster = days.cluster AND computed.cluster_id IS NOT DISTINCT FROM days.cluster_id
+        WHERE computed.snapshot_date = DATE '{day}'
         UNION ALL BY NAME
         SELECT days.cluster, days.cluster_id, days.state, days.snapshots, max(snapshots.snapshot_id) AS snapshot_id,
-          max(snapshots.captured_at) AS captured_at, days.previous_captured_at, {nulls}
+          max(snapshots.captured_at) AS captured_at, days.previous_captured_at
         FROM days
         JOIN snapshots ON days.cluster = snapshots.cluster AND days.cluster_id IS NOT DISTINCT FROM snapshots.cluster_id
           AND days.snapshot_date = snapshots.snapshot_date
         GROUP BY days.cluster, days.cluster_id, days.state, days.snapshots, days.previous_captured_at
-        ORDER BY cluster, cluster_id, captured_at, snapshots, entity_type, entity, attribute"""  # noqa: S608  names of ours
+        ORDER BY cluster, cluster_id, captured_at, snapshots, {of.order}"""  # noqa: S608  names of ours, and a date
     answer = ask(statement)
-    rows = pa.Table.from_batches(answer.batches, answer.schema)
-    return rows.select(STORED_CHANGES.file_schema().names).cast(STORED_CHANGES.file_schema())
+    rows, schema = pa.Table.from_batches(answer.batches, answer.schema), of.table.file_schema()
+    return rows.select(schema.names).cast(schema)
 
 
-def _replace_all(warehouse: Warehouse, days: Mapping[date, pa.Table | None], clock: Clock) -> None:
+def _replace_all(warehouse: Warehouse, table: Table, days: Mapping[date, pa.Table | None], clock: Clock) -> None:
     for day, rows in days.items():
-        _replace(warehouse, day, rows, clock)
+        _replace(warehouse, table, day, rows, clock)
 
 
-def _replace(warehouse: Warehouse, day: date, rows: pa.Table | None, clock: Clock) -> None:
+def _replace(warehouse: Warehouse, table: Table, day: date, rows: pa.Table | None, clock: Clock) -> None:
     """Put rows in the place of those of the day, in one commit."""
-    url = f"{warehouse.locations[STORED_CHANGES.name]}/{STORED_CHANGES.partition_by}={day}/{uuid4().hex}.parquet"
+    url = f"{warehouse.locations[table.name]}/{table.partition_by}={day}/{uuid4().hex}.parquet"
     after = {} if rows is None else {day: [warehouse.kernel.storage.write_rows(url, rows)]}
     with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
         for _ in range(_ATTEMPTS):
-            state = warehouse.state_to_read(STORED_CHANGES)
-            before = warehouse.kernel.live_files(state, {STORED_CHANGES.partition_by: day})
+            state = warehouse.state_to_read(table)
+            before = warehouse.kernel.live_files(state, {table.partition_by: day})
             try:
                 warehouse.kernel.replace(state, before, after, clock.now_ms(), rows_go=True, rows_come=True)
             except Conflict:
@@ -248,4 +294,4 @@ def _replace(warehouse: Warehouse, day: date, rows: pa.Table | None, clock: Cloc
             return
     if after:
         warehouse.kernel.storage.delete(url)
-    raise TableError(f"table {STORED_CHANGES.name} was written by others {_ATTEMPTS} times meanwhile")
+    raise TableError(f"table {table.name} was written by others {_ATTEMPTS} times meanwhile")
