@@ -156,7 +156,10 @@ def test_short_parts(ask: Ask) -> None:
     scope = scopes(ask, ["default"], None, 24)[0]
     assert len(scope.runs) > 3
     chosen = "SELECT snapshot_id FROM snapshots WHERE cluster = 'default' AND"
-    parts = [scope.rows(f"{chosen} {condition}") for condition in scope.short_parts(3, {run.snapshot_date for run in scope.runs})]
+    parts = [
+        scope.rows(f"{chosen} {condition}")
+        for condition in scope.short_parts(3, {run.snapshot_date for run in scope.runs})
+    ]
     assert {len(part) for part in parts[:-1]} == {3}
     assert sorted(one for part in parts for (one,) in part) == sorted(run.snapshot_id for run in scope.runs)
     (whole,) = scope.short_parts(3, set())
