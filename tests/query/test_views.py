@@ -339,7 +339,7 @@ def test_views_read_what_comes_before_them() -> None:
 @pytest.mark.parametrize(
     ("view", "version", "known"),
     [
-        ("computed_changes", views.CHANGES_VERSION, (1, "a1c551e2214f")),
+        ("computed_changes", views.CHANGES_VERSION, (1, "9b6af069f13c")),
         ("topic_throughput", views.THROUGHPUT_VERSION, (1, "7ed7ff669b4a")),
     ],
 )

@@ -20,7 +20,7 @@ from kafka_lagoon.delta.warehouse import Warehouse, at_path
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.job_settings import SqlSettings
 from kafka_lagoon.query import duckdb_engine, spark_engine
-from kafka_lagoon.query.history import CHOICE, first_needed
+from kafka_lagoon.query.history import first_needed
 from kafka_lagoon.query.statements import tuples
 from kafka_lagoon.query.window import Span
 from kafka_lagoon.runs import stored_days
@@ -115,7 +115,7 @@ def test_stored_changes_are_the_computed_ones(spark: SparkSession, lake: Path) -
     of_days, changes = stored.filter(is_day), stored.filter(pc.invert(is_day))
     for name in ("previous_snapshot_id", "entity_type", "entity", "is_proven"):
         assert (of_days[name].null_count, changes[name].null_count) == (DAYS, 0)
-    assert (of_days["previous_captured_at"].null_count, changes["previous_captured_at"].null_count) == (0, 0)
+    assert (of_days["previous_captured_at"].null_count, changes["previous_captured_at"].null_count) == (1, 0)
     frame = pl.scan_delta(str(lake / "stored_changes")).filter(pl.col("change_type") == "moved_back").collect()
     assert len(frame) == sum(row[7] == "moved_back" for row in computed) > 0
     assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER) == StoredDays()
@@ -339,7 +339,7 @@ def test_two_clusters(spark: SparkSession, tmp_path: Path) -> None:
     remove_snapshots(lake, [1], LAST, "other")
     left = rows_of(lake)
     assert len(left) < len(before)
-    assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER).stored == 2
+    assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER).stored == 3
     assert days_computed(lake) == set()
     assert rows_of(lake) == left
 
@@ -395,7 +395,7 @@ def test_stored_throughput_is_the_computed_one(spark: SparkSession, busy_lake: P
     of_days, of_topics = stored.filter(is_day), stored.filter(pc.invert(is_day))
     assert pc.sum(of_days["snapshots"]).as_py() == DAYS * 3
     assert (of_days["previous_captured_at"].null_count, of_topics["previous_captured_at"].null_count) == (
-        0,
+        1,
         len(computed),
     )
     for name in ("topic_id", "partitions", "rate_partitions", "bytes_partitions", "estimated_partitions"):
@@ -429,8 +429,8 @@ def test_a_history_that_begins_within_a_day(stored_lake: Path) -> None:
     names = ("topology_changes", "day_snapshots", "snapshots")
 
     def first_of(lake: Path) -> datetime | None:
-        with duckdb_engine.opened(lake, CHOICE) as ask:
-            return first_needed(ask, "drawn", noon)
+        with duckdb_engine.opened(lake, ("snapshots", "stored_changes")) as ask:
+            return first_needed(ask, "drawn", noon, ("stored_changes",))
 
     first = first_of(stored_lake)
     assert first is not None
@@ -438,4 +438,68 @@ def test_a_history_that_begins_within_a_day(stored_lake: Path) -> None:
     with duckdb_engine.opened(stored_lake, names, window=[Span(begin=first, end=noon + timedelta(days=9))]) as ask:
         assert tuples(ask(f"SELECT DISTINCT day FROM day_snapshots WHERE day >= DATE '{day}'")) == []
     DeltaTable(stored_lake / "stored_changes").delete()
-    assert first_of(stored_lake) == noon.replace(hour=12, minute=30)
+    later = first_of(stored_lake)
+    assert later is not None
+    assert first <= later < datetime(2026, 11, day.day, tzinfo=UTC)
+
+
+def test_throughput_of_a_cluster_whose_id_was_unknown_once(spark: SparkSession, tmp_path: Path) -> None:
+    """A day is compared with the last snapshot of the same id, although the name has a later one."""
+    begins = [f"{day} {hour}:00" for day in range(FIRST.day, FIRST.day + DAYS) for hour in (10, 22)]
+    ids = ["-" if number == 3 else "X" for number in range(len(begins))]
+    snapshots = [f"{number} | {begin} | {ids[number]}" for number, begin in enumerate(begins)]
+    ends = [f"{number} | a | A | 0 | 0 | {number * 100} | {begin}" for number, begin in enumerate(begins)]
+    heads = (
+        "== named\nsnapshots | captured_at | cluster_id",
+        "partition_offsets | topic | topic_id | partition | log_start_offset | high_watermark | read_at",
+    )
+    text = "\n\n".join("\n".join([head, *rows]) for head, rows in zip(heads, (snapshots, ends), strict=True))
+    (tmp_path / "named.txt").write_text(f"{text}\n", "utf-8")
+    lake = lake_of(tmp_path / "lake", read_examples(tmp_path / "named.txt"))
+    before, warehouse = throughput_of(lake), opened(spark, lake)
+    assert sum(row[13] is None for row in before) == 2  # the first one, and the one without an id
+    for later in range(DAYS):
+        noon = datetime(2026, 11, FIRST.day + 1 + later, 12, tzinfo=UTC)
+        store_days(warehouse, "stored_throughput", SqlSettings(), clock_at(noon))
+    assert throughput_of(lake, "SELECT * FROM unstored_snapshots") == []
+    assert throughput_of(lake) == before
+
+
+def test_days_that_come_back(spark: SparkSession, stored_lake: Path) -> None:
+    """If snapshots is restored to an earlier version, the day that was the first one is compared with others again."""
+    warehouse, before, version = opened(spark, stored_lake), rows_of(stored_lake), version_of(stored_lake)
+    for day in (FIRST, FIRST + timedelta(days=1)):
+        remove_snapshots(stored_lake, range(24 // HOURS_APART), day)
+    assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER) == StoredDays(stored=1, removed=2)
+    DeltaTable(stored_lake / "snapshots").restore(version)
+    assert rows_of(stored_lake) == before
+    assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER) == StoredDays(stored=3)
+    assert days_computed(stored_lake) == set()
+    assert rows_of(stored_lake) == before
+
+
+def version_of(lake: Path) -> int:
+    """Return the version of table snapshots."""
+    return DeltaTable(lake / "snapshots").version()
+
+
+def test_a_day_that_only_another_cluster_has_left(spark: SparkSession, tmp_path: Path) -> None:
+    """The rows of the cluster whose snapshots retention has removed are gone with the next run."""
+    days = range(FIRST.day, FIRST.day + DAYS)
+    of_live = [f"{number} | {day} 10:00" for number, day in enumerate(days)]
+    text = (
+        f"== live\nsnapshots | captured_at\n{chr(10).join(of_live)}\n\n== dead\nsnapshots | captured_at\n{of_live[0]}\n"
+    )
+    (tmp_path / "two.txt").write_text(text, "utf-8")
+    lake, stored = lake_of(tmp_path / "lake", read_examples(tmp_path / "two.txt")), "stored_throughput"
+    warehouse = opened(spark, lake)
+    store_days(warehouse, stored, SqlSettings(), AFTER)
+    remove_snapshots(lake, [0], FIRST, "live")
+    done = maintain_table(warehouse, stored, MaintainOptions(), AFTER, sql=SqlSettings())
+    assert done.stored_days == 2  # the day, and the next one, which was compared with it
+    clusters = f"SELECT DISTINCT cluster FROM {stored} WHERE snapshot_date = DATE '{FIRST}'"
+    assert throughput_of(lake, clusters) == [("dead",)]
+    remove_snapshots(lake, [0], FIRST, "dead")
+    done = maintain_table(warehouse, stored, MaintainOptions(), AFTER, sql=SqlSettings())
+    assert (done.stored_days, done.dropped_days) == (0, 1)
+    assert maintained_line(done, MaintainOptions()) == f"{stored}: 1 stored day without snapshots removed"

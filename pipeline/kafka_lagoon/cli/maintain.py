@@ -121,6 +121,8 @@ def maintained_line(maintained: Maintained, options: MaintainOptions) -> str | N
     parts = []
     if maintained.stored_days:
         parts.append(f"{counted(maintained.stored_days, 'day')} {would}stored")
+    if maintained.dropped_days:
+        parts.append(f"{counted(maintained.dropped_days, 'stored day')} without snapshots {would}removed")
     if maintained.not_stored:
         parts.append(maintained.not_stored)
     if maintained.old.rows:

@@ -17,10 +17,9 @@ from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.folders import is_folder
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.query.history import CHOICE
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.report.page import RECENT_RELATIONS, RELATIONS
-from kafka_lagoon.report.scope import has_all_predecessors, recent_window, windows_of
+from kafka_lagoon.report.scope import CHOICE, has_all_predecessors, recent_window, windows_of
 from kafka_lagoon.runs.report import Report, ReportOptions, chosen_scopes, make_report
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.text import byte_count, printable

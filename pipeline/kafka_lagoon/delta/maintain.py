@@ -89,6 +89,7 @@ class Maintained:
     removed: Files
     old: RemovedRows = field(default_factory=RemovedRows)
     stored_days: int = 0  # days whose rows were stored (runs/stored_days.py)
+    dropped_days: int = 0  # stored days of which no snapshot is left
     not_stored: str | None = None  # days whose rows could not be computed, and why
 
 

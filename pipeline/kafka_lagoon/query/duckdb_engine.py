@@ -122,21 +122,37 @@ def _create(
 ) -> None:
     """Create macros, tables and views. Few rows are read once: each view over files opens them whenever it is named.
 
-    Views in `once` are computed once.
+    Views in `once` are computed once. DuckDB binds all that a view is made of when it creates the view, and opens the files for
+    that. So views are created over empty tables, which then make room for those with the rows.
     """
     wanted = with_needs(names)
-    tables = [(table.name, select(table)) for table in in_order_of_reading(wanted)]
-    created = [(_kind(query), name, query.sql) for name, query in tables]
-    created += [
-        ("TABLE" if view.name in once else "VIEW", view.name, view.query) for view in VIEWS if view.name in wanted
-    ]
+    views = [view for view in VIEWS if view.name in wanted]
+    queries = [(table, select(table)) for table in in_order_of_reading(wanted)]
+    empty = [(table.name, select_nothing(table.delta_schema())) for table, _ in queries]
+    rows = [(_kind(query), table.name, query.sql) for table, query in queries]
+    rows += [("TABLE", view.name, view.query) for view in views if view.name in once]
     try:
         for macro in _MACROS:
             connection.execute(f"CREATE OR REPLACE TEMP MACRO {macro}")
-        for kind, name, query in created:
-            connection.execute(f"CREATE OR REPLACE TEMP {kind} {name} AS {query}")
+        _drop(connection, wanted)
+        for name, query in [*empty, *((view.name, view.query) for view in views)]:
+            connection.execute(f"CREATE TEMP VIEW {name} AS {query}")
+        for kind, name, query in rows:
+            connection.execute(f"DROP VIEW {name}")
+            connection.execute(f"CREATE TEMP {kind} {name} AS {query}")
     except duckdb.Error as error:
         raise _failed(error) from error
+
+
+def _drop(connection: duckdb.DuckDBPyConnection, names: Collection[str]) -> None:
+    """Drop what an earlier call has created in the connection of a notebook."""
+    there = connection.execute(
+        "SELECT 'TABLE', table_name FROM duckdb_tables() WHERE temporary "
+        "UNION ALL SELECT 'VIEW', view_name FROM duckdb_views() WHERE temporary"
+    )
+    for kind, name in there.fetchall():
+        if name in names:
+            connection.execute(f"DROP {kind} {name}")
 
 
 def _kind(query: TableQuery) -> str:

@@ -107,7 +107,7 @@ def select_rows(
     chosen = None if times is None else pruned(times, added)
     files = _files(name, folder, added if chosen is None else added.take(chosen.files), partition_by)
     query = _select_files(connection, files, schema["fields"], partition_by) if files else select_nothing(schema)
-    query = _with_missing(query, table, schema) if table else query
+    query = _in_order(query, table, schema) if table else query
     if times is None or chosen is None:
         return TableQuery(query)
     return TableQuery(f"SELECT * FROM ({query}) WHERE {condition(times) or 'false'}", chosen.rows)  # noqa: S608  times
@@ -137,19 +137,20 @@ def _refuse_foreign_files(name: str, folder: Path, paths: Sequence[str]) -> None
             raise TableError(f"{outside}; if that is your clone, --engine spark reads it")
 
 
-def _with_missing(query: str, table: Table, schema: Mapping[str, Any]) -> str:
-    """The query with nulls for columns that a later version of Kafka Lagoon added."""
+def _in_order(query: str, table: Table, schema: Mapping[str, Any]) -> str:
+    """The columns of a query as the table declares them; those that a later version of Kafka Lagoon added are null."""
     there = {field["name"] for field in schema["fields"]}
-    nulls = [
-        f"CAST(NULL AS {_type(field['type'])}) AS {_quoted(field['name'])}"
+    columns = [
+        _quoted(field["name"])
+        if field["name"] in there
+        else f"CAST(NULL AS {_type(field['type'])}) AS {_quoted(field['name'])}"
         for field in table.delta_schema()["fields"]
-        if field["name"] not in there
     ]
-    return f"SELECT *, {', '.join(nulls)} FROM ({query})" if nulls else query  # noqa: S608  columns of ours
+    return f"SELECT {', '.join(columns)} FROM ({query})"  # noqa: S608  columns of ours
 
 
 def select_nothing(schema: Mapping[str, Any]) -> str:
-    """A query with the columns of a Delta schema and no rows."""
+    """A query with the columns of a Delta schema and no rows; its binding costs nothing, as it names no file."""
     nulls = ", ".join(f"CAST(NULL AS {_type(field['type'])}) AS {_quoted(field['name'])}" for field in schema["fields"])
     return f"SELECT {nulls} WHERE false"
 

@@ -1,21 +1,20 @@
 """Finds how far back a question about some snapshots has to read, and when the newest of them is late."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.query.window import Span, Window
-from kafka_lagoon.tables.schema import STORED_TABLES
 
 Windows = Sequence[Window | None]  # tried one after the other; None is all of the history
-CHOICE = frozenset({"snapshots", *(table.name for table in STORED_TABLES)})  # the tables that `first_needed` reads
 PREDECESSORS = "table_coverage"  # the view that `has_predecessors` reads
 _GAP = timedelta(days=7)  # snapshots are seldom missing for longer
 _LATE_INTERVALS = 2  # the next run may take long, or start late
 _LATE_AT_LEAST_MS = 300_000  # runs by hand follow one another within seconds
 _LATE_WITHOUT_INTERVAL_MS = 2 * 86_400_000  # jobs run once a day, or more often
 FIRST = datetime(1, 1, 2, tzinfo=UTC)  # where a history begins at the earliest: a day after Python's calendar
+_MOMENT = timedelta(microseconds=1)  # what timestamps can tell apart
 _EARLIER = tuple(timedelta(days=days) for days in (0, 1, 7, 31))
 
 
@@ -31,22 +30,22 @@ def last_before(ask: Ask, cluster: str, start: datetime) -> datetime | None:
     return None
 
 
-def first_needed(ask: Ask, cluster: str, start: datetime) -> datetime | None:
-    """When the first snapshot began that the history from a time on needs; None if nothing was taken before that time.
+def first_needed(ask: Ask, cluster: str, start: datetime, stored: Iterable[str]) -> datetime | None:
+    """When the first snapshot began that the history from a time on needs; None if nothing was taken before that time's day.
 
-    It is the last snapshot before the time, or an earlier one: stored rows of a day count only if all snapshots are there that
-    the day was compared with.
+    Views compare the snapshots of a UTC day, and the last one before it, with each other. Rows of the day in tables `stored`
+    count only if all snapshots are there that the day was compared with.
     """
-    before = last_before(ask, cluster, start)
+    midnight = start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    before = last_before(ask, cluster, max(midnight, FIRST) - _MOMENT)
     if before is None:
         return None
-    midnight = start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     begins = [before]
-    for table in STORED_TABLES:
+    for table in stored:
         statement = f"""
-            SELECT previous_captured_at FROM {table.name}
+            SELECT previous_captured_at FROM {table}
             WHERE cluster = ? AND snapshot_date = DATE '{midnight.date()}' AND snapshots IS NOT NULL"""  # noqa: S608  names of ours
-        begins += [previous or midnight for (previous,) in tuples(ask(statement, cluster))]
+        begins += [previous for (previous,) in tuples(ask(statement, cluster)) if previous is not None]
     return min(begins)
 
 

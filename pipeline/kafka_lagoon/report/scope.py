@@ -12,9 +12,13 @@ from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.query.window import Span, Window
 from kafka_lagoon.report.timeline import Timeline, timeline
 from kafka_lagoon.report.values import time_text
+from kafka_lagoon.tables.schema import STORED_TABLES
 from kafka_lagoon.text import did_you_mean
 
 T = TypeVar("T")
+CHOICE = frozenset(
+    {"snapshots", *(table.name for table in STORED_TABLES)}
+)  # the tables that `scopes` and `windows_of` read
 _HOUR_MS = 3_600_000
 _FIRST_MS = round(FIRST.timestamp() * 1000)
 _LEAST_HOURS = 24  # view loss_ahead compares a snapshot with the one of a day before
@@ -213,7 +217,10 @@ def windows_of(chosen: Sequence[Scope]) -> Windows:
     """The snapshots that the sections read: the history and the snapshot before it, and at least a day for what lies ahead."""
     ends = [datetime.fromtimestamp(one.snapshot.captured_ms / 1000, UTC) for one in chosen]
     starts = [datetime.fromtimestamp(min(one.begin_ms, one.axis.from_ms - 1) / 1000, UTC) for one in chosen]
-    begins = [first_needed(one.ask, one.snapshot.cluster, start) for start, one in zip(starts, chosen, strict=True)]
+    stored = [table.name for table in STORED_TABLES]
+    begins = [
+        first_needed(one.ask, one.snapshot.cluster, start, stored) for start, one in zip(starts, chosen, strict=True)
+    ]
     return windows(begins, ends)
 
 

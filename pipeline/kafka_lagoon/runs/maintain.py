@@ -35,4 +35,4 @@ def maintain_table(
         commit_pending_of_all(warehouse, clock)
     days = StoredDays() if sql is None else store_days(warehouse, table, sql, clock, dry_run=options.dry_run)
     (maintained,) = maintain(warehouse, replace(options, tables=(table,)), clock, old_rows)
-    return replace(maintained, stored_days=days.stored, not_stored=days.problem)
+    return replace(maintained, stored_days=days.stored, dropped_days=days.removed, not_stored=days.problem)

@@ -22,7 +22,7 @@ from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, prepare
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import SqlSettings
-from kafka_lagoon.query.history import PREDECESSORS, Windows, has_predecessors, last_before, opened_until, windows
+from kafka_lagoon.query.history import PREDECESSORS, Windows, has_predecessors, opened_until, windows
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.query.views import CHANGES_VERSION, THROUGHPUT_VERSION
 from kafka_lagoon.query.window import Window
@@ -109,13 +109,14 @@ class _Days:
         return has_predecessors(ask, f"{_among(self.days)} AND cluster IN ({marks})", self.continued)
 
     def missing(self, ask: Ask) -> list[date]:
-        """The days whose stored rows are not right, for one of the clusters."""
+        """The days whose stored rows are not right, for one of the clusters: other snapshots are there, or none."""
         statement = f"""
-            SELECT DISTINCT days.snapshot_date FROM {self.of.days} AS days
-            LEFT JOIN {self.of.table.name} AS stored
+            SELECT DISTINCT coalesce(days.snapshot_date, stored.snapshot_date)
+            FROM (SELECT * FROM {self.of.days} WHERE {_among(self.days)}) AS days
+            FULL JOIN (SELECT * FROM {self.of.table.name} WHERE {_among(self.days)} AND snapshots IS NOT NULL) AS stored
               ON days.cluster = stored.cluster AND days.cluster_id IS NOT DISTINCT FROM stored.cluster_id
-              AND days.snapshot_date = stored.snapshot_date AND days.state = stored.state AND stored.snapshots IS NOT NULL
-            WHERE days.{_among(self.days)} AND stored.state IS NULL ORDER BY 1 DESC"""  # noqa: S608  names of ours, dates
+              AND days.snapshot_date = stored.snapshot_date AND days.state = stored.state
+            WHERE days.state IS NULL OR stored.state IS NULL ORDER BY 1 DESC"""  # noqa: S608  names of ours, dates
         return [day for (day,) in tuples(ask(statement))]
 
 
@@ -154,7 +155,6 @@ def _stored(
     warehouse: Warehouse, folder: Path, of: _Stored, sql: SqlSettings, clock: Clock, *, dry_run: bool
 ) -> StoredDays:
     from kafka_lagoon.query import duckdb_engine  # noqa: PLC0415  see `_folder`
-    from kafka_lagoon.query.duckdb_tables import NeedsSpark  # noqa: PLC0415
 
     limits = duckdb_engine.Limits(**dict(sql) | {"timeout_ms": 0})  # nobody waits
 
@@ -164,26 +164,22 @@ def _stored(
     today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
     with duckdb_engine.opened(folder, ("snapshots", of.table.name), limits) as ask:
         changed, gone = _changed_days(tuples(ask(_SNAPSHOTS)), tuples(ask(_known(of))))
-        days = sorted((day for day in changed if day < today), reverse=True)[:_MOST_DAYS]
-        groups = [_group(ask, of, adjacent) for adjacent in _adjacent(days)]
+        days = sorted((day for day in changed if day < today), reverse=True)
+        groups = [_group(ask, of, adjacent) for adjacent in _adjacent(days[:_MOST_DAYS])]
     if not (days or gone):
         return StoredDays()
     if not dry_run:
         prepare_tables(warehouse, [of.table], clock)
-    stored, problem, started = 0, None, clock.monotonic()
+    looked_at, stored, problem, started = 0, 0, None, clock.monotonic()
     for group in groups:
         if problem or clock.monotonic() - started > _LONGEST_S:
             break
-        made = dict[date, pa.Table | None]()
-        try:
-            made.update(_made(opened, group, dry_run=dry_run))
-        except NeedsSpark:
-            raise
-        except TableError as error:  # memory, say; a cache is no reason for a run to fail
-            problem = f"{group.days[-1]} to {group.days[0]} are not stored: {error}"
-        stored += len(made)
+        made, problem = _made(opened, group, dry_run=dry_run)
+        looked_at, stored = looked_at + len(group.days), stored + len(made)
         if not dry_run:
             _replace_all(warehouse, of.table, made, clock)
+    if problem or looked_at < len(days):
+        gone = []  # they tell the next run to look at the days that were compared with theirs
     if not dry_run:
         _replace_all(warehouse, of.table, dict.fromkeys(gone), clock)
         warehouse.kernel.checkpoint(warehouse.locations[of.table.name])
@@ -192,31 +188,42 @@ def _stored(
 
 def _made(
     opened: Callable[[Window | None], AbstractContextManager[Ask]], group: _Days, *, dry_run: bool
-) -> Mapping[date, pa.Table | None]:
-    """The rows of the days that are to be stored; none of a dry run."""
-    with opened_until(opened, group.windows, group.suffices) as ask:
-        return {day: None if dry_run else _rows(ask, group.of, day) for day in group.missing(ask)}
+) -> tuple[Mapping[date, pa.Table | None], str | None]:
+    """The rows of the days that are to be stored, none of a dry run; or why they cannot be computed."""
+    from kafka_lagoon.query.duckdb_tables import NeedsSpark  # noqa: PLC0415  see `_folder`
+
+    try:
+        with opened_until(opened, group.windows, group.suffices) as ask:
+            return {day: None if dry_run else _rows(ask, group.of, day) for day in group.missing(ask)}, None
+    except NeedsSpark:
+        raise
+    except TableError as error:  # memory, say; a cache is no reason for a run to fail
+        return {}, f"{group.days[-1]} to {group.days[0]} are not stored: {error}"
 
 
 def _known(of: _Stored) -> str:
-    """A statement for the stored days of clusters, as `_SNAPSHOTS` has them, and the first day that each is compared with."""
+    """A statement for the stored days of clusters, as `_SNAPSHOTS` has them, and the first day that each is compared with.
+
+    That is null if something was compared with nothing: any earlier day could have it.
+    """
     return f"""
         SELECT cluster, cluster_id, snapshot_date,
           CASE WHEN state LIKE '{of.version} %' THEN concat(snapshots, ' ', snapshot_id) ELSE '' END,
-          CAST(coalesce(previous_captured_at, captured_at) AS DATE)
+          CAST(previous_captured_at AS DATE)
         FROM {of.table.name} WHERE snapshots IS NOT NULL"""  # noqa: S608  a number and a name of ours
 
 
 def _changed_days(
-    snapshots: Iterable[tuple[str, str | None, date, str]], stored: Iterable[tuple[str, str | None, date, str, date]]
+    snapshots: Iterable[tuple[str, str | None, date, str]],
+    stored: Iterable[tuple[str, str | None, date, str, date | None]],
 ) -> tuple[set[date], list[date]]:
     """The days that may have to be stored, and the stored days without any snapshot.
 
-    A day has to be if other snapshots are published than when it was stored. Later ones may, as far as they were compared with
-    snapshots from before that day's end.
+    A day has to be if other snapshots are published than when it was stored, or none of one of its clusters. Later ones may, as
+    far as they were compared with snapshots from before that day's end, or with none.
     """
     now, then = defaultdict[Any, dict[date, str]](dict), defaultdict[Any, dict[date, str]](dict)
-    since = defaultdict[Any, dict[date, date]](dict)
+    since = defaultdict[Any, dict[date, date | None]](dict)
     for *cluster, day, summary in snapshots:
         now[tuple(cluster)][day] = summary
     for *cluster, day, summary, first in stored:
@@ -224,8 +231,10 @@ def _changed_days(
     changed = set[date]()
     for cluster in {*now, *then}:
         others = {day for day in {*now[cluster], *then[cluster]} if now[cluster].get(day) != then[cluster].get(day)}
-        changed |= others & now[cluster].keys()
-        changed |= {day for day, first in since[cluster].items() if any(first <= other < day for other in others)}
+        changed |= others
+        for day, first in since[cluster].items():
+            if any((first or other) <= other < day for other in others):
+                changed.add(day)
     known = {day for days in now.values() for day in days}
     return changed & known, sorted({day for days in then.values() for day in days} - known)
 
@@ -241,10 +250,18 @@ def _adjacent(days: Sequence[date]) -> Sequence[Sequence[date]]:
 
 
 def _group(ask: Ask, of: _Stored, days: Sequence[date]) -> _Days:
-    """The days with the last snapshot of each cluster before them."""
+    """The days with the last snapshot before them of each cluster, and of each of its ids."""
     begin, end = (datetime(day.year, day.month, day.day, tzinfo=UTC) for day in (days[-1], days[0]))
-    clusters = tuples(ask(f"SELECT DISTINCT cluster FROM snapshots WHERE {_among(days)}"))  # noqa: S608  dates
-    begins = {cluster: last_before(ask, cluster, begin - timedelta(microseconds=1)) for (cluster,) in clusters}
+    statement = f"""
+        SELECT cluster, min(before) FROM (
+          SELECT of_days.cluster, max(earlier.captured_at) AS before
+          FROM (SELECT DISTINCT cluster, cluster_id FROM snapshots WHERE {_among(days)}) AS of_days
+          LEFT JOIN snapshots AS earlier
+            ON of_days.cluster = earlier.cluster AND of_days.cluster_id IS NOT DISTINCT FROM earlier.cluster_id
+            AND earlier.snapshot_date < DATE '{days[-1]}'
+          GROUP BY of_days.cluster, of_days.cluster_id
+        ) AS of_ids GROUP BY cluster"""  # noqa: S608  dates
+    begins = dict(tuples(ask(statement)))
     tried = windows([before or begin for before in begins.values()], [end + _DAY] * len(begins))
     continued = [cluster for cluster, before in begins.items() if before]
     return _Days(of=of, days=days, windows=tried, continued=continued)

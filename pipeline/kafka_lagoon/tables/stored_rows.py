@@ -27,7 +27,7 @@ class StoredChangeRow:
         "The snapshot that it is compared with; null in the row of a day.", null_if=_OF_THE_DAY
     )
     previous_captured_at_ms: Timestamp | None = column(
-        "When that snapshot began; in the row of a day the earliest of its snapshots' predecessors, null if there is none.",
+        "When that snapshot began; in the row of a day the earliest of its snapshots' predecessors, null if one has none.",
         null_if=_OF_THE_DAY,
     )
     change_type: str | None = column(
@@ -66,7 +66,7 @@ class StoredThroughputRow:
     snapshot_id: str = column("The snapshot that the row is about; in the row of a day the last one.")
     captured_at_ms: Timestamp = column("When the snapshot began to read the cluster.")
     previous_captured_at_ms: Timestamp | None = column(
-        "In the row of a day when the earliest of its snapshots' predecessors began; null if there is none, and for a topic.",
+        "In the row of a day when the earliest of its snapshots' predecessors began; null if one has none, and for a topic.",
         null_if=ALWAYS,
     )
     topic: str | None = column("Name of the topic; null in the row of a day.", null_if=ALWAYS)

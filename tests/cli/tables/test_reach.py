@@ -22,6 +22,7 @@ from tests.cli.tables.conftest import topics
 from tests.clock import CLOCK
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOUR_MS, NOON_MS, lag_row, row, snapshot
+from tests.query.views.worked_examples import lake_of, read_examples
 
 pytestmark = pytest.mark.long
 
@@ -52,6 +53,34 @@ def _now(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "kafka_lagoon.clock.SYSTEM_CLOCK", replace(CLOCK, now_ms=lambda: NOON_MS + LAST * HOUR_MS + 60_000)
     )
+
+
+AT = ("--at", "2026-11-21T09:30")
+UNKNOWN_ONCE = """== gap
+snapshots | captured_at | topics | status
+1 | 20 21:30 | 1 | complete
+2 | 21 01:30 | 1 | complete
+3 | 21 05:30 | 1 | complete
+4 | 21 09:30 | 1 | complete
+
+coverage | api | requests | visibility
+1 | Metadata | 1 | complete
+2 | Metadata | 1 | complete
+3 | Metadata | 1 | complete
+4 | Metadata | 1 | complete
+
+topics | topic | topic_id | partitions
+1 | a | A | 1
+2 | a | A | 1
+3 | a | A | 1
+4 | a | A | 1
+
+partition_offsets | topic | topic_id | partition | log_start_offset | high_watermark
+1 | a | A | 0 | 0 | 45
+2 | a | A | 0 | 0 | 50
+3 | a | A | 0 | 0 | -
+4 | a | A | 0 | 0 | 40
+"""
 
 
 def answer(lake: Path, capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
@@ -90,6 +119,17 @@ def test_answers_are_those_of_the_whole_history(
     opened = duckdb_engine.opened
     monkeypatch.setattr(engines.duckdb_engine, "opened", everything)
     assert answer(lake, capsys, *argv) == some
+
+
+@pytest.mark.parametrize("times", [(), AT, (*AT, "--since", "2026-11-21T08:00")])
+def test_an_end_that_the_previous_snapshot_does_not_know(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], times: tuple[str, ...]
+) -> None:
+    """The end is compared with the last known one of the day, as in view topology_changes."""
+    (tmp_path / "gap.txt").write_text(UNKNOWN_ONCE, "utf-8")
+    lake = lake_of(tmp_path / "lake", read_examples(tmp_path / "gap.txt"))
+    (change,) = (one for one in answer(lake, capsys, "changes", *times) if one["kind"] == "change")
+    assert (change["change_type"], change["old_value"], change["new_value"]) == ("truncated", "50", "40")
 
 
 @pytest.mark.parametrize("command", ["health", "changes"])
@@ -169,9 +209,11 @@ WHOLE_HISTORY = tuple(
         topics=2,
         status="complete",
     )
-    for number in (1, DAY, 3 * DAY, 9 * DAY, LAST - DAY - 1, *range(LAST - 10, LAST + 1))
+    for number in (1, DAY, 3 * DAY, 9 * DAY, LAST - DAY - 13, LAST - DAY - 1, *range(LAST - 10, LAST + 1))
 )
-SINCE_A_DAY = 12  # snapshots, with the one before; the status of groups in the report needs ten
+SINCE_A_DAY = (
+    13  # snapshots of the UTC day that it begins in, with the one before; the status of groups in the report needs ten
+)
 
 
 @pytest.fixture(scope="module")

@@ -30,9 +30,12 @@ from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot, time_literal
 from kafka_lagoon.cli.tables.table_gaps import STATES, Gaps, gap_lines, gap_notes, gaps_of_changes
 from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above
-from kafka_lagoon.query.history import CHOICE, PREDECESSORS, Windows, first_needed, has_predecessors, windows
+from kafka_lagoon.query.history import PREDECESSORS, Windows, first_needed, has_predecessors, windows
+from kafka_lagoon.query.statements import tuples
 
 _VIEW = "topology_changes"
+_STORED = "stored_changes"
+_ENDS = "partition_offsets"
 TYPES = ("truncated", "recreated", "moved_back", "removed", "changed", "added")  # worst first
 _OF_BROKERS = ("cluster", "broker", "voter", "log_dir")
 _OF_TOPICS = ("topic", "partition", "reassignment")
@@ -193,7 +196,7 @@ def _starts(context: TablesContext) -> list[datetime]:
 
 
 def _windows(context: TablesContext) -> Windows:
-    """From the last snapshot before the first change that is asked for; then from earlier, for tables that it lacks."""
+    """From the last snapshot before the first change that is asked for; then from earlier, for what it lacks."""
     return windows([_first(context, one) for one in context.snapshots], [one.captured_at for one in context.snapshots])
 
 
@@ -201,17 +204,38 @@ def _first(context: TablesContext, chosen: ChosenSnapshot) -> datetime | None:
     """When the first snapshot of a cluster that is compared began; None if none was taken before."""
     if not context.options.since:
         return chosen.previous_at
-    first = first_needed(context.ask, chosen.cluster, context.instant(context.options.since))
+    first = first_needed(context.ask, chosen.cluster, context.instant(context.options.since), (_STORED,))
     return None if first is None else min(first, chosen.captured_at)
 
 
 def _suffices(context: TablesContext) -> bool:
     of = _period(context)
-    return has_predecessors(context.ask, str(of), of.values)
+    return has_predecessors(context.ask, str(of), of.values) and (bool(context.options.since) or _knows_ends(context))
 
 
-_REACH = Reach(windows=_windows, starts=_starts, suffices=_suffices, read_first=CHOICE)
-_CHANGES = over(_VIEW, PREDECESSORS, STATES, TOPICS, GROUPS, reach=_REACH)
+def _knows_ends(context: TablesContext) -> bool:
+    """False if an end may have to be compared with one of the day that the previous snapshot does not know."""
+    known = "high_watermark IS NOT NULL AND {0}.log_start_offset IS NOT NULL"
+    statement = f"""
+        SELECT 1 FROM (SELECT * FROM {PREDECESSORS} WHERE {of_snapshots(context.snapshots)} AND table_name = 'topics') AS steps
+        JOIN {PREDECESSORS} AS before
+          ON steps.cluster = before.cluster AND steps.previous_snapshot_id = before.snapshot_id
+          AND steps.snapshot_date = before.snapshot_date AND steps.table_name = before.table_name
+          AND before.previous_snapshot_id IS NULL
+        JOIN {_ENDS} AS ends
+          ON steps.cluster = ends.cluster AND steps.snapshot_id = ends.snapshot_id
+          AND steps.snapshot_date = ends.snapshot_date AND ends.{known.format("ends")}
+        LEFT JOIN {_ENDS} AS earlier
+          ON before.cluster = earlier.cluster AND before.snapshot_id = earlier.snapshot_id
+          AND before.snapshot_date = earlier.snapshot_date AND ends.topic = earlier.topic
+          AND ends.topic_id IS NOT DISTINCT FROM earlier.topic_id AND ends.partition = earlier.partition
+          AND earlier.{known.format("earlier")}
+        WHERE earlier.topic IS NULL LIMIT 1"""  # noqa: S608  names of ours
+    return not tuples(context.ask(statement, *of_snapshots(context.snapshots).values))
+
+
+_REACH = Reach(windows=_windows, starts=_starts, suffices=_suffices, read_first=frozenset({"snapshots", _STORED}))
+_CHANGES = over(_VIEW, PREDECESSORS, _ENDS, STATES, TOPICS, GROUPS, reach=_REACH)
 
 
 def _run(invocation: Invocation, answer: Callable[[TablesContext], CommandOutput]) -> int:

@@ -169,11 +169,11 @@ SELECT
   cluster, snapshot_id, snapshot_date, 'consumer_groups', 'value', 'group', group_id, names.attribute,
   CASE names.attribute WHEN 'state' THEN state WHEN 'group_type' THEN group_type ELSE protocol END,
   NULL, NULL, NULL, group_id, NULL, NULL
-FROM consumer_groups_published
-CROSS JOIN (VALUES ('state'), ('group_type'), ('protocol')) AS names (attribute)
+FROM (
+  SELECT *, explode(split('state group_type protocol', ' ')) AS attribute FROM consumer_groups_published WHERE problem IS NULL
+) AS names
 WHERE
-  problem IS NULL
-  AND CASE names.attribute WHEN 'state' THEN state WHEN 'group_type' THEN group_type ELSE nullif(protocol, '') END
+  CASE names.attribute WHEN 'state' THEN state WHEN 'group_type' THEN group_type ELSE nullif(protocol, '') END
     IS NOT NULL
 UNION ALL
 SELECT
@@ -191,6 +191,7 @@ SELECT
     ELSE concat('[', array_join(array_sort(subscribed_topics), ', '), ']')
   END,
   NULL, NULL, NULL, group_id, NULL, NULL
-FROM group_members_published
-CROSS JOIN (VALUES ('client_id'), ('client_host'), ('subscribed_topics')) AS names (attribute)
+FROM (
+  SELECT *, explode(split('client_id client_host subscribed_topics', ' ')) AS attribute FROM group_members_published
+) AS names
 WHERE names.attribute <> 'subscribed_topics' OR subscribed_topics IS NOT NULL
