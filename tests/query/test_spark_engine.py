@@ -1,18 +1,20 @@
 """`lagoon sql` with Spark: for tables that DuckDB cannot read, or on request."""
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.cli.main import main
-from tests.clock import Hands
+from tests.clock import clock_at
 from tests.delta.lake import make_lake
+from tests.delta.samples import NOON_MS
 from tests.documents import blocks, page
 from tests.effort import first
 
-CLOCK = Hands().clock()
+CLOCK = clock_at(datetime.fromtimestamp(NOON_MS / 1000 + 86_400, UTC))
 STATEMENT = "SELECT group_id, topic, lag, captured_at, snapshot_date FROM lag_now ORDER BY lag"
 
 
