@@ -55,7 +55,7 @@ def _now(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-AT = ("--at", "2026-11-21T09:30")
+LAST_TIME = ("--at", "2026-11-21T09:30")
 UNKNOWN_ONCE = """== gap
 snapshots | captured_at | topics | status
 1 | 20 21:30 | 1 | complete
@@ -121,7 +121,7 @@ def test_answers_are_those_of_the_whole_history(
     assert answer(lake, capsys, *argv) == some
 
 
-@pytest.mark.parametrize("times", [(), AT, (*AT, "--since", "2026-11-21T08:00")])
+@pytest.mark.parametrize("times", [(), LAST_TIME, (*LAST_TIME, "--since", "2026-11-21T08:00")])
 def test_an_end_that_the_previous_snapshot_does_not_know(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], times: tuple[str, ...]
 ) -> None:
