@@ -340,7 +340,7 @@ def test_views_read_what_comes_before_them() -> None:
     ("view", "version", "known"),
     [
         ("computed_changes", views.CHANGES_VERSION, (1, "9b6af069f13c")),
-        ("topic_throughput", views.THROUGHPUT_VERSION, (1, "7ed7ff669b4a")),
+        ("topic_throughput", views.THROUGHPUT_VERSION, (1, "f4b36d478ea4")),
     ],
 )
 def test_stored_rows_are_of_these_views(view: str, version: int, known: tuple[int, str]) -> None:
