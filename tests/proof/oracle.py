@@ -55,12 +55,12 @@ class Kafka:
     def _connected(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
 
-    def describe(self, topics: Collection[str], timeout_s: int = _TIMEOUT_S) -> dict[str, TopicDescription]:
-        """Describe topics that exist; TimeoutError if a broker that hangs is asked."""
+    def describe(self, topics: Collection[str]) -> dict[str, TopicDescription]:
+        """Describe topics that exist."""
         if not topics:
             return {}
-        described = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=timeout_s)
-        return {name: future.result(timeout_s) for name, future in described.items()}
+        described = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=_TIMEOUT_S)
+        return {name: future.result(_TIMEOUT_S) for name, future in described.items()}
 
     def offsets(self, topics: Iterable[LiveTopic], spec: OffsetSpec, isolation: IsolationLevel) -> dict[Partition, int]:
         """List an offset of each partition."""

@@ -14,7 +14,6 @@ from tests.proof.play.topics import QUIET, QUIET_PARTITIONS, QUIET_RECORDS
 from tests.proof.play.world import World, retried
 from tests.proof.sink import rows_of
 
-_SOON_S = 5  # a broker that is stopped never answers, and the next attempt may choose another one
 _PARTITIONS = 2
 _STREAM = "stream"
 
@@ -53,14 +52,12 @@ class Sinking:
         name = f"sunk-{world.prefix}{len(self._written)}"
         wanted = NewTopic(name, _PARTITIONS, 3)
         retried(lambda: [future.result(30) for future in world.admin.create_topics([wanted]).values()])
-        described = retried(lambda: world.reader.describe([name], _SOON_S))
+        id_ = topic_id(retried(lambda: world.reader.describe([name]))[name])
         of_quiet = (f"{partition}-{offset}" for partition in range(QUIET_PARTITIONS) for offset in range(QUIET_RECORDS))
         checkpoint = str(world.place.folder / "checkpoint")
         words = [f"{world.prefix}{QUIET}", checkpoint] if how == _STREAM else [str(rows)]
         return _Written(
-            topic=LiveTopic(
-                name=name, kind="transactional", topic_id=topic_id(described[name]), partitions=_PARTITIONS
-            ),
+            topic=LiveTopic(name=name, kind="transactional", topic_id=id_, partitions=_PARTITIONS),
             how=how,
             transactions=transactions,
             rows=frozenset(of_quiet if how == _STREAM else rows_of(rows)),
