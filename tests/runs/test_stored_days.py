@@ -28,7 +28,7 @@ from kafka_lagoon.runs.maintain import maintain_table
 from kafka_lagoon.runs.stored_days import StoredDays, store_days
 from tests.clock import clock_at
 from tests.query.views.test_changes_by_day import HOURS_APART, drawn, written
-from tests.query.views.worked_examples import lake_of, read_examples
+from tests.query.views.worked_examples import lake_of, lake_of_text, read_examples
 
 pytestmark = pytest.mark.spark
 FIRST = date(2026, 11, 20)
@@ -199,8 +199,7 @@ topics | topic | topic_id | partitions
 2 | a | A | 4
 5 | a | A | 5
 """
-    (tmp_path / "gap.txt").write_text(text, "utf-8")
-    lake = lake_of(tmp_path / "lake", read_examples(tmp_path / "gap.txt"))
+    lake = lake_of_text(tmp_path, text)
     warehouse, before = opened(spark, lake), rows_of(lake)
     store_days(warehouse, "stored_changes", SqlSettings(), AFTER)
     assert rows_of(lake) == before
@@ -329,8 +328,7 @@ def test_maintenance_stores_and_says_so(spark: SparkSession, lake: Path) -> None
 def test_two_clusters(spark: SparkSession, tmp_path: Path) -> None:
     """The file of a day has both; what is right of one stays when the other is stored again, or is gone."""
     text = written(drawn(random.Random(8))[:SNAPSHOTS], tmp_path / "drawn.txt").read_text("utf-8")
-    (tmp_path / "both.txt").write_text(f"{text}\n{text.replace('== drawn', '== other')}", "utf-8")
-    lake = lake_of(tmp_path / "lake", read_examples(tmp_path / "both.txt"))
+    lake = lake_of_text(tmp_path, f"{text}\n{text.replace('== drawn', '== other')}")
     before, warehouse = rows_of(lake), opened(spark, lake)
     store_days(warehouse, "stored_changes", SqlSettings(), AFTER)
     assert rows_of(lake) == before
@@ -367,8 +365,7 @@ def busy_lake(tmp_path: Path) -> Path:
             )
             rows[3].append(f"{of} {partition} | /d | {end} | {number * number * 700} | false")
     text = "\n\n".join("\n".join([head, *of_table]) for head, of_table in zip(heads, rows, strict=True))
-    (tmp_path / "busy.txt").write_text(f"== busy\n{text}\n", "utf-8")
-    return lake_of(tmp_path / "lake", read_examples(tmp_path / "busy.txt"))
+    return lake_of_text(tmp_path, f"== busy\n{text}\n")
 
 
 def throughput_of(lake: Path, statement: str = THROUGHPUT) -> list[tuple[Any, ...]]:
@@ -454,8 +451,7 @@ def test_throughput_of_a_cluster_whose_id_was_unknown_once(spark: SparkSession, 
         "partition_offsets | topic | topic_id | partition | log_start_offset | high_watermark | read_at",
     )
     text = "\n\n".join("\n".join([head, *rows]) for head, rows in zip(heads, (snapshots, ends), strict=True))
-    (tmp_path / "named.txt").write_text(f"{text}\n", "utf-8")
-    lake = lake_of(tmp_path / "lake", read_examples(tmp_path / "named.txt"))
+    lake = lake_of_text(tmp_path, f"{text}\n")
     before, warehouse = throughput_of(lake), opened(spark, lake)
     assert sum(row[13] is None for row in before) == 2  # the first one, and the one without an id
     for later in range(DAYS):
@@ -467,7 +463,8 @@ def test_throughput_of_a_cluster_whose_id_was_unknown_once(spark: SparkSession, 
 
 def test_days_that_come_back(spark: SparkSession, stored_lake: Path) -> None:
     """If snapshots is restored to an earlier version, the day that was the first one is compared with others again."""
-    warehouse, before, version = opened(spark, stored_lake), rows_of(stored_lake), version_of(stored_lake)
+    warehouse, before = opened(spark, stored_lake), rows_of(stored_lake)
+    version = DeltaTable(stored_lake / "snapshots").version()
     for day in (FIRST, FIRST + timedelta(days=1)):
         remove_snapshots(stored_lake, range(24 // HOURS_APART), day)
     assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER) == StoredDays(stored=1, removed=2)
@@ -478,11 +475,6 @@ def test_days_that_come_back(spark: SparkSession, stored_lake: Path) -> None:
     assert rows_of(stored_lake) == before
 
 
-def version_of(lake: Path) -> int:
-    """Return the version of table snapshots."""
-    return DeltaTable(lake / "snapshots").version()
-
-
 def test_a_day_that_only_another_cluster_has_left(spark: SparkSession, tmp_path: Path) -> None:
     """The rows of the cluster whose snapshots retention has removed are gone with the next run."""
     days = range(FIRST.day, FIRST.day + DAYS)
@@ -490,8 +482,7 @@ def test_a_day_that_only_another_cluster_has_left(spark: SparkSession, tmp_path:
     text = (
         f"== live\nsnapshots | captured_at\n{chr(10).join(of_live)}\n\n== dead\nsnapshots | captured_at\n{of_live[0]}\n"
     )
-    (tmp_path / "two.txt").write_text(text, "utf-8")
-    lake, stored = lake_of(tmp_path / "lake", read_examples(tmp_path / "two.txt")), "stored_throughput"
+    lake, stored = lake_of_text(tmp_path, text), "stored_throughput"
     warehouse = opened(spark, lake)
     store_days(warehouse, stored, SqlSettings(), AFTER)
     remove_snapshots(lake, [0], FIRST, "live")

@@ -16,9 +16,8 @@ from kafka_lagoon.tables.schema import STORED_TABLES
 from kafka_lagoon.text import did_you_mean
 
 T = TypeVar("T")
-CHOICE = frozenset(
-    {"snapshots", *(table.name for table in STORED_TABLES)}
-)  # the tables that `scopes` and `windows_of` read
+_STORED = tuple(table.name for table in STORED_TABLES)
+CHOICE = frozenset({"snapshots", *_STORED})  # the tables that `scopes` and `windows_of` read
 _HOUR_MS = 3_600_000
 _FIRST_MS = round(FIRST.timestamp() * 1000)
 _LEAST_HOURS = 24  # view loss_ahead compares a snapshot with the one of a day before
@@ -217,9 +216,8 @@ def windows_of(chosen: Sequence[Scope]) -> Windows:
     """The snapshots that the sections read: the history and the snapshot before it, and at least a day for what lies ahead."""
     ends = [datetime.fromtimestamp(one.snapshot.captured_ms / 1000, UTC) for one in chosen]
     starts = [datetime.fromtimestamp(min(one.begin_ms, one.axis.from_ms - 1) / 1000, UTC) for one in chosen]
-    stored = [table.name for table in STORED_TABLES]
     begins = [
-        first_needed(one.ask, one.snapshot.cluster, start, stored) for start, one in zip(starts, chosen, strict=True)
+        first_needed(one.ask, one.snapshot.cluster, start, _STORED) for start, one in zip(starts, chosen, strict=True)
     ]
     return windows(begins, ends)
 

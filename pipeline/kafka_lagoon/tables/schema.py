@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_lagoon.tables.columns import columns_of
+from kafka_lagoon.tables.columns import Column, columns_of
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
 from kafka_lagoon.tables.snapshot_rows import SnapshotHeader
 from kafka_lagoon.tables.state_tables import DECLARATIONS, FIRST_VERSION, StateTable
@@ -29,12 +29,13 @@ def _state(table: StateTable) -> Table:
     )
 
 
-def _writing(name: str, row: type[Any], features: Mapping[str, str] | None = None) -> Table:
+def _later(name: str, row: type[Any], day: Column, features: Mapping[str, str] | None = None) -> Table:
+    """A table that a warehouse has once a run of a version with it has opened it; `day` is the partition column."""
     return Table(
         name=name,
         row=row,
         comment=comment_of(row),
-        columns=(*columns_of(row), day_column(WRITE_DATE, "the row")),
+        columns=(*columns_of(row), day),
         features=features or {},
         bounded_in_0_1=(),
         log_days=STATE_LOG_DAYS,
@@ -42,17 +43,12 @@ def _writing(name: str, row: type[Any], features: Mapping[str, str] | None = Non
     )
 
 
+def _writing(name: str, row: type[Any], features: Mapping[str, str] | None = None) -> Table:
+    return _later(name, row, day_column(WRITE_DATE, "the row"), features)
+
+
 def _stored(name: str, row: type[Any]) -> Table:
-    return Table(
-        name=name,
-        row=row,
-        comment=comment_of(row),
-        columns=(*columns_of(row), day_column(SNAPSHOT_DATE, "captured_at")),
-        features={},
-        bounded_in_0_1=(),
-        log_days=STATE_LOG_DAYS,
-        is_optional=True,
-    )
+    return _later(name, row, day_column(SNAPSHOT_DATE, "captured_at"))
 
 
 # In the order of publication: `snapshots` is last, because its row publishes the rows of all other tables.

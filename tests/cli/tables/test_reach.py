@@ -22,7 +22,7 @@ from tests.cli.tables.conftest import topics
 from tests.clock import CLOCK
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOUR_MS, NOON_MS, lag_row, row, snapshot
-from tests.query.views.worked_examples import lake_of, read_examples
+from tests.query.views.worked_examples import lake_of_text
 
 pytestmark = pytest.mark.long
 
@@ -126,8 +126,7 @@ def test_an_end_that_the_previous_snapshot_does_not_know(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], times: tuple[str, ...]
 ) -> None:
     """The end is compared with the last known one of the day, as in view topology_changes."""
-    (tmp_path / "gap.txt").write_text(UNKNOWN_ONCE, "utf-8")
-    lake = lake_of(tmp_path / "lake", read_examples(tmp_path / "gap.txt"))
+    lake = lake_of_text(tmp_path, UNKNOWN_ONCE)
     (change,) = (one for one in answer(lake, capsys, "changes", *times) if one["kind"] == "change")
     assert (change["change_type"], change["old_value"], change["new_value"]) == ("truncated", "50", "40")
 
@@ -211,9 +210,8 @@ WHOLE_HISTORY = tuple(
     )
     for number in (1, DAY, 3 * DAY, 9 * DAY, LAST - DAY - 13, LAST - DAY - 1, *range(LAST - 10, LAST + 1))
 )
-SINCE_A_DAY = (
-    13  # snapshots of the UTC day that it begins in, with the one before; the status of groups in the report needs ten
-)
+# Snapshots of the UTC day that it begins in, with the one before; the status of groups in the report needs ten.
+SINCE_A_DAY = 13
 
 
 @pytest.fixture(scope="module")

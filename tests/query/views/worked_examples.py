@@ -160,3 +160,10 @@ def lake_of(folder: Path, examples: Sequence[Example]) -> Path:
         if len(table):
             write_deltalake(folder / name, table, mode="append")
     return folder
+
+
+def lake_of_text(folder: Path, text: str) -> Path:
+    """Make a warehouse with the rows of the examples in a text, below an existing folder."""
+    file = folder / "examples.txt"
+    file.write_text(text, "utf-8")
+    return lake_of(folder / "lake", read_examples(file))

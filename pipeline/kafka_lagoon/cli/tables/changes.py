@@ -215,23 +215,24 @@ def _suffices(context: TablesContext) -> bool:
 
 def _knows_ends(context: TablesContext) -> bool:
     """False if an end may have to be compared with one of the day that the previous snapshot does not know."""
-    known = "high_watermark IS NOT NULL AND {0}.log_start_offset IS NOT NULL"
+    of = of_snapshots(context.snapshots)
     statement = f"""
-        SELECT 1 FROM (SELECT * FROM {PREDECESSORS} WHERE {of_snapshots(context.snapshots)} AND table_name = 'topics') AS steps
+        SELECT 1 FROM (SELECT * FROM {PREDECESSORS} WHERE {of} AND table_name = 'topics') AS steps
         JOIN {PREDECESSORS} AS before
           ON steps.cluster = before.cluster AND steps.previous_snapshot_id = before.snapshot_id
           AND steps.snapshot_date = before.snapshot_date AND steps.table_name = before.table_name
           AND before.previous_snapshot_id IS NULL
         JOIN {_ENDS} AS ends
           ON steps.cluster = ends.cluster AND steps.snapshot_id = ends.snapshot_id
-          AND steps.snapshot_date = ends.snapshot_date AND ends.{known.format("ends")}
+          AND steps.snapshot_date = ends.snapshot_date
+          AND ends.high_watermark IS NOT NULL AND ends.log_start_offset IS NOT NULL
         LEFT JOIN {_ENDS} AS earlier
           ON before.cluster = earlier.cluster AND before.snapshot_id = earlier.snapshot_id
           AND before.snapshot_date = earlier.snapshot_date AND ends.topic = earlier.topic
           AND ends.topic_id IS NOT DISTINCT FROM earlier.topic_id AND ends.partition = earlier.partition
-          AND earlier.{known.format("earlier")}
+          AND earlier.high_watermark IS NOT NULL AND earlier.log_start_offset IS NOT NULL
         WHERE earlier.topic IS NULL LIMIT 1"""  # noqa: S608  names of ours
-    return not tuples(context.ask(statement, *of_snapshots(context.snapshots).values))
+    return not tuples(context.ask(statement, *of.values))
 
 
 _REACH = Reach(windows=_windows, starts=_starts, suffices=_suffices, read_first=frozenset({"snapshots", _STORED}))

@@ -157,8 +157,8 @@ class Reach:
     """The history that a command reads: no more than it needs, so that it costs the same however long the history is.
 
     `windows` may ask tables `read_first` for the newest snapshots that had begun at the times of `starts`; a window None is all
-    of the history.
-    Tables are opened for one window after the other until `suffices` is content, which is not asked about the last one.
+    of the history. Tables are opened for one window after the other until `suffices` is content, which is not asked about the
+    last one.
     """
 
     windows: Callable[[TablesContext], Windows]
