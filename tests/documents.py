@@ -140,7 +140,8 @@ def permissions_table() -> str:
 
 
 def _permissions(requirement: Requirement) -> str:
-    return "<br>".join(f"**{one}**: {one.without}" for one in requirement.permissions) or "none"
+    listed = "<br>".join(f"**{one}**: {one.without}" for one in requirement.permissions)
+    return listed or ("see the remark" if requirement.remark else "none")
 
 
 def events_table() -> str:

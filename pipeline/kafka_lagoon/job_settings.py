@@ -17,7 +17,9 @@ class SnapshotSettings(Strict):
     """Settings of snapshots: time limits, coverage, and the exit code of incomplete snapshots."""
 
     deadline_ms: int = Field(300_000, gt=0, description="Longest time for collecting the state of one cluster.")
-    slot_max_age_ms: int = Field(3_600_000, gt=0, description="Greatest age of a `--slot`; an older slot is refused.")
+    slot_max_age_ms: int = Field(
+        3_600_000, gt=0, description="Greatest distance of a `--slot` from now; others are refused."
+    )
     lock_wait_ms: int = Field(0, ge=0, description="Longest wait for another run's lock, before exit 4.")
     clusters_at_once: int = Field(4, gt=0, description="Most clusters of a run that are captured at the same time.")
     accept_incomplete: bool = Field(

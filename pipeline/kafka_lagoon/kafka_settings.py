@@ -167,7 +167,10 @@ class KafkaSettings:
         10_000, gt=0, le=LONGEST_MS, description="Longest wait for one connection."
     )
     default_api_timeout_ms: int = _setting(
-        60_000, gt=0, le=LONGEST_MS, description="Longest time for one request, retries included."
+        60_000,
+        gt=0,
+        le=LONGEST_MS,
+        description="Longest time for one request, retries included; and for a whole command without `--timeout`.",
     )
     retry_backoff_ms: int = _setting(
         100, gt=0, le=LONGEST_MS, description="First pause before a retry; doubles, with jitter."

@@ -1,5 +1,6 @@
 """One line instead of a traceback where a package of an extra is not installed."""
 
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -63,6 +64,23 @@ def test_another_package_is_a_fault_of_ours() -> None:
     with pytest.raises(ModuleNotFoundError, match="kafka_lagoon"):
         with_extra("spark", lambda: lacking("kafka_lagoon"))
     assert with_extra("spark", lambda: 3) == 3
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "kafka_lagoon.restore.tasks",
+        "kafka_lagoon.runs.restore",
+        "kafka_lagoon.runs.ingest",
+        "kafka_lagoon.cli.sql",
+        "kafka_lagoon.cli.tables.lag",
+    ],
+)
+def test_spark_needs_no_duckdb(module: str) -> None:
+    """Executors and `--engine spark` need the packages of `records` and `spark` only, as docs/installation.md says."""
+    script = f"import sys\nfor name in ('duckdb', 'deltalake'): sys.modules[name] = None\nimport {module}\n"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
 
 
 def test_extras_are_those_of_pyproject() -> None:

@@ -56,11 +56,12 @@ def test_a_desired_state(capsys: pytest.CaptureFixture[str], tmp_path: Path, for
 
 
 def test_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    """A command without permissions has a comment; an unknown command and a name that is no principal are exit 2."""
+    """A command without permissions has a comment, also where they depend on a file; an unknown command and a name that is no principal are exit 2."""
     assert printed(capsys, "--for", "kafka versions") == [
         "# For User:x: kafka versions.",
         "# kafka versions needs no permission.",
     ]
+    assert printed(capsys, "--for", "plan")[1].startswith("# plan: Those of `import`")
     assert main(["permissions", "--principal", "User:x", "--for", "snapshots"]) == 2
     assert capsys.readouterr().err == "lagoon: --for snapshots: no such command (did you mean snapshot?)\n"
     assert main(["permissions", "--principal", "User:x", "--for", "snapshot", "--format", "toml"]) == 2

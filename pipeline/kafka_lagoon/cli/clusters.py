@@ -32,7 +32,7 @@ class ChosenCluster:
     settings: "Settings | None"
 
 
-def add_cluster_options(parser: ArgumentParser) -> None:
+def add_cluster_options(parser: ArgumentParser, timeout: str = "longest time for the whole command") -> None:
     """Declare the options that choose a cluster and its settings, and limit the time of the command."""
     parser.add_argument(
         "-b",
@@ -43,7 +43,7 @@ def add_cluster_options(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--cluster", metavar="NAME", help="name of the cluster, from [clusters.NAME] in the settings")
     add_settings_options(parser)
-    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="longest time for the whole command")
+    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help=timeout)
 
 
 def _seconds(text: str) -> float:

@@ -36,7 +36,9 @@ _COLOURS = {results.FAILED: RED, results.WARNING: YELLOW, results.OK: "32", resu
 
 
 def _declare(parser: ArgumentParser) -> None:
-    add_cluster_options(parser)
+    add_cluster_options(
+        parser, timeout=f"longest time for each part of the checks of a cluster (default: {_TIMEOUT_S})"
+    )
     parser.set_defaults(timeout=_TIMEOUT_S)
     add_warehouse(parser)
     parser.add_argument(

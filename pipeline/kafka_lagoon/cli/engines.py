@@ -6,8 +6,7 @@ from contextlib import ExitStack, contextmanager
 from kafka_lagoon.cli.arguments import DUCKDB, SPARK
 from kafka_lagoon.cli.terminal import warn
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.query import duckdb_engine, history
-from kafka_lagoon.query.duckdb_tables import NeedsSpark
+from kafka_lagoon.query import history
 from kafka_lagoon.query.history import Windows
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.query.window import Newest, Window
@@ -49,6 +48,9 @@ def _ask(
     if folder is None and engine == DUCKDB:
         raise ConfigError([f"--engine duckdb reads folders of this machine: {settings.place()} needs --engine spark"])
     if folder is not None and engine != SPARK:
+        from kafka_lagoon.query import duckdb_engine  # noqa: PLC0415  Spark needs no DuckDB
+        from kafka_lagoon.query.duckdb_tables import NeedsSpark  # noqa: PLC0415
+
         try:
             limits = duckdb_engine.Limits(**dict(settings.sql))
             return stack.enter_context(duckdb_engine.opened(folder, names, limits, window))

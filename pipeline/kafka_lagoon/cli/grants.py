@@ -109,10 +109,10 @@ def _print(call: Invocation) -> int:
 
 def _remarks(required: Mapping[str, Requirement]) -> Iterator[str]:
     for name, requirement in required.items():
-        if not requirement.permissions:
-            yield f"{name} needs no permission."
         if requirement.remark:
             yield f"{name}: {requirement.remark}"
+        elif not requirement.permissions:
+            yield f"{name} needs no permission."
 
 
 def _commands(granted: Sequence[Grant], options: Namespace) -> Iterator[str]:

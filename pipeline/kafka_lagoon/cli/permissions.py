@@ -49,4 +49,4 @@ def permissions_line(name: str, requires: Mapping[str, Requirement]) -> str:
 
 
 def _named(requirement: Requirement) -> str:
-    return ", ".join(map(str, requirement.permissions)) or "none"
+    return ", ".join(map(str, requirement.permissions)) or ("see docs/permissions.md" if requirement.remark else "none")

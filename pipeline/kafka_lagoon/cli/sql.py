@@ -17,7 +17,6 @@ from kafka_lagoon.cli.sql_formats import FORMATS, JSON, PLAN, TABLE, SqlFormat
 from kafka_lagoon.cli.terminal import COMPLETE, say_exactly
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.statements import Rows, explains, mentioned, refuse_writing, type_name
 from kafka_lagoon.query.views import NAMES, VIEWS, column_comments
 from kafka_lagoon.settings import Settings
@@ -137,7 +136,9 @@ def _columns(name: str) -> list[str]:
             [f"there is no table or view {name}{did_you_mean(name.lower(), NAMES)}; `lagoon sql` lists them"]
         )
     comments = column_comments(name.lower())
-    fields = duckdb_engine.columns_of(name.lower())
+    from kafka_lagoon.query.duckdb_engine import columns_of  # noqa: PLC0415  Spark needs no DuckDB
+
+    fields = columns_of(name.lower())
     return aligned([(field.name, type_name(field.type), comments[field.name]) for field in fields])
 
 

@@ -5,7 +5,7 @@ some MB of a row group are in memory at a time. OPTIMIZE mixes rows: row groups 
 in several passes, each for some of the offsets, where they would take too much memory.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.restore.conditions import columns_in, matching
 from kafka_lagoon.restore.open_files import SMALL_BYTES, OpenFiles, SourceFile, present_columns, typed
 from kafka_lagoon.tables.record_tables import RECORDS
 
@@ -57,7 +56,11 @@ class ArchivedPartition:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Columns that the selection depends on, beside those that identify the partition."""
-        named = columns_in(self.condition) if self.condition else ()
+        named: Collection[str] = ()
+        if self.condition:
+            from kafka_lagoon.restore.conditions import columns_in  # noqa: PLC0415  without a condition executors need no DuckDB
+
+            named = columns_in(self.condition)
         more = ["is_aborted", *(["ingest_id"] if self.superseded else ())]
         return ("offset", *more, *sorted(named))
 
@@ -280,6 +283,8 @@ def _chosen(table: pa.Table, group: _RowGroup, wanted: ArchivedPartition, first:
         table = table.filter(table["keep"]).drop_columns(["keep"])
     if not wanted.condition or not table.num_rows:
         return table
+    from kafka_lagoon.restore.conditions import matching  # noqa: PLC0415  as above
+
     plain = [table[name].cast(_SCHEMA.field(name).type) for name in table.column_names]  # no dictionaries
     return matching(pa.table(plain, names=table.column_names), wanted.condition)
 

@@ -11,8 +11,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.query import duckdb_engine, spark_engine
-from kafka_lagoon.query.duckdb_tables import NeedsSpark
+from kafka_lagoon.query import spark_engine
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.restore import group_offsets, snapshot_choice, topics
 from kafka_lagoon.restore.archived import ArchivedTopic
@@ -45,6 +44,9 @@ def opened(warehouse: Warehouse) -> Iterator[Ask]:
 def _ask(stack: ExitStack, warehouse: Warehouse) -> Ask:
     folder = None if warehouse.in_catalog else local_folder(warehouse.name)
     if folder is not None:
+        from kafka_lagoon.query import duckdb_engine  # noqa: PLC0415  Spark reads other places without DuckDB
+        from kafka_lagoon.query.duckdb_tables import NeedsSpark  # noqa: PLC0415
+
         with suppress(NeedsSpark):
             return stack.enter_context(duckdb_engine.opened(folder, _NAMES))
     return stack.enter_context(spark_engine.opened(warehouse, _NAMES))
