@@ -59,8 +59,8 @@ class Kafka:
         """Describe topics that exist."""
         if not topics:
             return {}
-        described = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=_TIMEOUT_S)
-        return {name: future.result(_TIMEOUT_S) for name, future in described.items()}
+        described = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=self._timeout_s)
+        return {name: future.result(self._timeout_s) for name, future in described.items()}
 
     def offsets(self, topics: Iterable[LiveTopic], spec: OffsetSpec, isolation: IsolationLevel) -> dict[Partition, int]:
         """List an offset of each partition."""

@@ -9,11 +9,12 @@ from confluent_kafka.admin import NewTopic
 from tests.proof.evidence import Sunk
 from tests.proof.jobs import SINK
 from tests.proof.load import LiveTopic
-from tests.proof.oracle import topic_id
+from tests.proof.oracle import Kafka, topic_id
 from tests.proof.play.topics import QUIET, QUIET_PARTITIONS, QUIET_RECORDS
 from tests.proof.play.world import World, retried
 from tests.proof.sink import rows_of
 
+_SOON_S = 5  # a client that knows a broker from before it was stopped asks it, and waits; a new client asks another one
 _PARTITIONS = 2
 _STREAM = "stream"
 
@@ -52,12 +53,14 @@ class Sinking:
         name = f"sunk-{world.prefix}{len(self._written)}"
         wanted = NewTopic(name, _PARTITIONS, 3)
         retried(lambda: [future.result(30) for future in world.admin.create_topics([wanted]).values()])
-        id_ = topic_id(retried(lambda: world.reader.describe([name]))[name])
+        described = retried(lambda: Kafka(world.servers, _SOON_S).describe([name]))
         of_quiet = (f"{partition}-{offset}" for partition in range(QUIET_PARTITIONS) for offset in range(QUIET_RECORDS))
         checkpoint = str(world.place.folder / "checkpoint")
         words = [f"{world.prefix}{QUIET}", checkpoint] if how == _STREAM else [str(rows)]
         return _Written(
-            topic=LiveTopic(name=name, kind="transactional", topic_id=id_, partitions=_PARTITIONS),
+            topic=LiveTopic(
+                name=name, kind="transactional", topic_id=topic_id(described[name]), partitions=_PARTITIONS
+            ),
             how=how,
             transactions=transactions,
             rows=frozenset(of_quiet if how == _STREAM else rows_of(rows)),
