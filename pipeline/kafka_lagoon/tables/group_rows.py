@@ -218,8 +218,8 @@ class ConsumerLagRow:
         null_if=ALWAYS,
     )
     member_id: str | None = column(
-        "Member that owns the partition; in a share group the first of its members by id. Null if there is none, or problem "
-        "says why it is not known.",
+        "Member that owns the partition; in a share group the first of its members by id. Null if there is none, while a "
+        "classic group rebalances, or if problem says why it is not known.",
         null_if=ALWAYS,
     )
     client_id: str | None = column("client.id of that member.", null_if="member_id IS NULL")

@@ -9,9 +9,10 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.query.duckdb_engine import columns_of
 from tests.query.views.engines import Engines, Rows, by_duckdb
 from tests.query.views.test_examples import _lines, _shown, _wanted
-from tests.query.views.worked_examples import read_examples, tables_of
+from tests.query.views.worked_examples import _add, read_examples, tables_of
 
-EXAMPLES = read_examples(Path(__file__).with_name("three_clusters.txt"))
+_FILE = Path(__file__).with_name("three_clusters.txt")
+EXAMPLES = read_examples(_FILE)
 VIEW = "cluster_differences"
 _PLAIN = ["entity_type", "entity", "attribute", "source", "topic", "group_id", "is_proven"]
 _TURNED = {"only_here": "only_there", "only_there": "only_here"}
@@ -57,6 +58,20 @@ def test_the_latest_snapshots_are_compared(rows: Rows) -> None:
     assert chosen == {(prod.snapshot_id("2"), prod.captured_at["2"])}
     others = {(row["other_snapshot_id"], row["other_captured_at"]) for row in rows if row["other_cluster"] == "spare"}
     assert others == {(spare.snapshot_id("1"), spare.captured_at["1"])}
+
+
+def test_configs_of_brokers_are_known_if_all_of_them_answered() -> None:
+    """A broker that runs and did not describe its configs may set them differently; one that is fenced cannot answer."""
+    for fenced, problems in (("false", {"NOT_DESCRIBED"}), ("true", {None})):
+        (prod, *others) = read_examples(_FILE)
+        _add(
+            prod, [["brokers", "broker_id", "is_fenced"], ["2", "1", "false"], ["2", "2", "false"], ["2", "3", fenced]]
+        )
+        rows = by_duckdb(dict(tables_of([prod, *others])), VIEW).to_pylist()
+        of_brokers = [row for row in rows if (row["cluster"], row["entity"]) == ("prod", "brokers")]
+        assert len(of_brokers) == 3
+        assert {row["problem"] for row in of_brokers} == problems
+        assert {row["is_proven"] for row in of_brokers} == {fenced == "true"}
 
 
 @pytest.mark.spark

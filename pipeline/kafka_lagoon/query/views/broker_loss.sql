@@ -11,13 +11,13 @@ CREATE OR REPLACE VIEW broker_loss (
   leaders_moved COMMENT 'Partitions that will have another leader.',
   offline_partitions COMMENT 'Partitions that have a leader now and will have none.',
   under_min_isr_partitions COMMENT 'Partitions that will have no leader or fewer replicas in sync than they need, and now have enough: writes with acks=all fail.',
-  at_min_isr_partitions COMMENT 'Partitions that will have exactly as many replicas in sync as they need, and now have more: the next loss stops writes.',
+  at_min_isr_partitions COMMENT 'Partitions that will have a leader and exactly as many replicas in sync as they need, and now have more: the next loss stops writes.',
   unknown_partitions COMMENT 'Partitions that will have a leader and whose topic has an unknown min.insync.replicas; the last two counts leave them out.',
-  groups COMMENT 'Groups that these brokers coordinate, and that will need another coordinator.',
+  groups COMMENT 'Groups in the snapshot that these brokers coordinate, and that will need another coordinator.',
   is_controller_lost COMMENT 'True if another controller must be elected; null if the active controller is unknown.',
-  is_quorum_lost COMMENT 'True if too few voters are left to elect a controller; null if the quorum is unknown, or under ZooKeeper.'
+  is_quorum_lost COMMENT 'True if too few voters are left to elect a controller, provided that all others run, among them controllers that are no brokers; null if the quorum is unknown, or under ZooKeeper.'
 )
-COMMENT 'The effect if a broker, or a whole rack, stops, with unclean elections off: one row per broker or rack and published snapshot. View broker_loss_partitions lists the partitions.'
+COMMENT 'The effect if a broker, or a whole rack, stops, with unclean elections off: one row per broker that is not fenced, or rack with such a broker, and published snapshot. Counts are about the partitions and groups that the snapshot has (table_coverage says whether these are all). View broker_loss_partitions lists the partitions.'
 AS
 WITH up AS (
   SELECT cluster, cluster_id, snapshot_id, snapshot_date, captured_at, 'broker' AS loss, CAST(broker_id AS STRING) AS lost,

@@ -15,12 +15,12 @@ CREATE OR REPLACE VIEW broker_loss_partitions (
   min_insync_replicas COMMENT 'min.insync.replicas of the topic; null if the configs of the topic are not known.',
   is_offline COMMENT 'True if it will have no leader (kafka-topics --unavailable-partitions).',
   is_under_min_isr COMMENT 'True if it will have no leader, or fewer replicas in sync than it needs: min_insync_replicas, or all of its replicas if they are fewer (brokers before Kafka 3.7 then refuse writes with acks=all also now); null if min_insync_replicas is null and it will have a leader.',
-  is_at_min_isr COMMENT 'True if it will have exactly as many replicas in sync as it needs; null if min_insync_replicas is null.',
+  is_at_min_isr COMMENT 'True if it will have a leader and exactly as many replicas in sync as it needs; null if min_insync_replicas is null and it will have a leader.',
   was_offline COMMENT 'is_offline as it is now.',
   was_under_min_isr COMMENT 'is_under_min_isr as it is now.',
   was_at_min_isr COMMENT 'is_at_min_isr as it is now.'
 )
-COMMENT 'The effect on each partition if a broker that has a replica of it, or its whole rack, stops, with unclean elections off: one row per broker or rack, partition and published snapshot.'
+COMMENT 'The effect on each partition if a broker that has a replica of it, or its whole rack, stops, with unclean elections off: one row per broker that is not fenced, or rack with such a broker, partition and published snapshot.'
 AS
 WITH up AS (
   SELECT cluster, snapshot_id, snapshot_date, broker_id, rack FROM brokers_published WHERE is_fenced IS NOT TRUE
@@ -129,8 +129,8 @@ SELECT
   min_insync_replicas,
   new_leader_id IS NULL AS is_offline,
   new_leader_id IS NULL OR in_sync < least_in_sync AS is_under_min_isr,
-  in_sync = least_in_sync AS is_at_min_isr,
+  new_leader_id IS NOT NULL AND in_sync = least_in_sync AS is_at_min_isr,
   leader_id IS NULL AS was_offline,
   leader_id IS NULL OR cardinality(isr) < least_in_sync AS was_under_min_isr,
-  cardinality(isr) = least_in_sync AS was_at_min_isr
+  leader_id IS NOT NULL AND cardinality(isr) = least_in_sync AS was_at_min_isr
 FROM after_loss

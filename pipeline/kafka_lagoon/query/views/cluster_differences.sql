@@ -8,7 +8,7 @@ CREATE OR REPLACE VIEW cluster_differences (
   other_captured_at COMMENT 'When that snapshot began.',
   difference COMMENT 'only_here, only_there (in the other cluster), different, or unknown: it is not known for one of the clusters.',
   entity_type COMMENT 'Type of the entity: topic, config, acl, quota, scram_user, feature or group.',
-  entity COMMENT 'The topic, group, ACL or resource, for people. `brokers` has the configs that all brokers of a cluster set alike, in one of the two clusters or in both. Null if all entities of the type are unknown.',
+  entity COMMENT 'The topic, group, ACL or resource, for people. `brokers` has the configs that all brokers of a cluster that answered set alike, in one of the two clusters or in both. Null if all entities of the type are unknown.',
   attribute COMMENT 'partitions or replication_factor of a topic, group_type of a group, the name of a config or quota, the mechanism of a SCRAM user; null for the entity as a whole.',
   value COMMENT 'The value in the cluster; broker=value, ... where its brokers set the config differently or not all; null if there is none, if it is secret, or if problem is set.',
   other_value COMMENT 'The value in the other cluster, as in value; null if there is none, if it is secret, or if other_problem is set.',
@@ -16,7 +16,7 @@ CREATE OR REPLACE VIEW cluster_differences (
   topic COMMENT 'Name of the topic; null if the difference is not about a topic.',
   group_id COMMENT 'group.id; null if the difference is not about a group.',
   is_proven COMMENT 'False if the difference is unknown, and for a topic or group that is missing in a list which may be incomplete.',
-  problem COMMENT 'Why it is unknown for the cluster: as in table_coverage, or NOT_DESCRIBED (the broker did not return it). Null if it is known.',
+  problem COMMENT 'Why it is unknown for the cluster: as in table_coverage, NOT_ASKED (the table has no outcome in the snapshot), or NOT_DESCRIBED (a broker did not return it). Null if it is known.',
   other_problem COMMENT 'Why it is unknown for the other cluster. Null if it is known.'
 )
 COMMENT 'Differences of the latest published snapshots of two clusters: topics, the configs that are set, ACLs, quotas, SCRAM users, features and groups. Of a topic that only one cluster has, the configs are not listed. Topic ids, brokers, offsets and members differ by nature, and are not compared; nor are configs with the ids, addresses, racks, folders and key stores of brokers.'
@@ -58,6 +58,16 @@ brokers AS (
   FROM latest_facts
   WHERE entity_type = 'config' AND broker_id IS NOT NULL
   GROUP BY cluster
+),
+running AS (
+  SELECT brokers_published.cluster, count(*) AS brokers
+  FROM brokers_published
+  JOIN latest
+    ON brokers_published.cluster = latest.cluster
+    AND brokers_published.snapshot_id = latest.snapshot_id
+    AND brokers_published.snapshot_date = latest.snapshot_date
+  WHERE brokers_published.is_fenced IS NOT TRUE
+  GROUP BY brokers_published.cluster
 ),
 broker_configs AS (
   SELECT
@@ -168,7 +178,11 @@ described AS (
     AND grounds.snapshot_date = latest.snapshot_date
   WHERE grounds.table_name IN ('configs', 'features')
   UNION ALL
-  SELECT cluster, 'brokers' FROM brokers
+  -- The configs of `brokers` are known if all brokers that run have answered.
+  SELECT brokers.cluster, 'brokers'
+  FROM brokers
+  LEFT JOIN running ON brokers.cluster = running.cluster
+  WHERE brokers.brokers >= coalesce(running.brokers, 0)
 ),
 covered AS (
   SELECT coverage.cluster, coverage.table_name, coverage.visibility, coverage.problem

@@ -4,7 +4,7 @@
   snapshot_date COMMENT 'UTC day of captured_at; filter by it, and only these days and the snapshot before them are read.',
   captured_at COMMENT 'When the snapshot began to read the cluster.',
   previous_snapshot_id COMMENT 'The snapshot that it is compared with: the latest earlier snapshot with the whole table (table_coverage), or the latest whose list has the same visibility (late_list_changes).',
-  previous_captured_at COMMENT 'When that snapshot began: the change was made between the two.',
+  previous_captured_at COMMENT 'When that snapshot began: the change was made between the two. Of truncated, and of moved_back of the start of a log, it may have been made before, after an earlier snapshot of the day: where a snapshot does not know the end or start, old_value is the last one that is known.',
   change_type COMMENT 'added, removed, changed, recreated (a topic under its old name), moved_back (a commit, or the start of a log) or truncated (the end of a log went down).',
   entity_type COMMENT 'Type of the changed entity: cluster, broker, voter, log_dir, topic, partition, reassignment, config, feature, quota, scram_user, delegation_token, acl, group, member or group_partition (ownership and commit of a partition by a group).',
   entity COMMENT 'The broker, topic-partition, group, member or ACL, for people.',

@@ -9,11 +9,11 @@ CREATE OR REPLACE VIEW group_partition_status (
   topic COMMENT 'Name of the topic.',
   topic_id COMMENT 'Id of the topic; null if the brokers return none.',
   partition COMMENT 'Partition number.',
-  status COMMENT 'OK, WARN (the group reads, but lag never shrank in the window), STOP (no member owns the partition, and the commit has been unchanged for longer than it was moving in the window), STALL (the commit did not move in the window) or REWIND (the commit is below an earlier commit of the window). Null if no_status_because is set.',
+  status COMMENT 'OK, WARN (the group reads, but lag never shrank in the window), STOP (no member owns the partition, and the commit has been unchanged for longer than it was moving in the window), STALL (the commit did not move in the window) or REWIND (the commit is below an earlier commit of the window). OK also where lag was 0 in a snapshot of the window; no STOP while a classic group rebalances, or where all had been read up to the snapshot before. Null if no_status_because is set.',
   lag COMMENT 'As in table consumer_lag; null if unknown.',
   committed_offset COMMENT 'Next offset that the group will read; null if it has no commit, or unknown.',
   member_id COMMENT 'Member that owns the partition; null if there is none, or if it is unknown.',
-  commit_unmoved_since COMMENT 'When the first snapshot of the window with this commit began; null if the commit or the lag is unknown.',
+  commit_unmoved_since COMMENT 'When the first snapshot of the window began since which the commit has not moved; null if the commit or the lag is unknown.',
   window_from COMMENT 'When the first snapshot of the window with a known lag and commit began; null if they are unknown in this snapshot.',
   window_snapshots COMMENT 'Snapshots of the window with a known lag and commit of this topic id; 0 if they are unknown in this snapshot.',
   no_status_because COMMENT 'lag_unknown (now, also without a commit), no_commit (share groups have lag without a commit) or too_few_snapshots (fewer than three in the window). Null if there is a status.'

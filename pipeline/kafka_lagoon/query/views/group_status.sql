@@ -17,10 +17,10 @@ CREATE OR REPLACE VIEW group_status (
   stall_partitions COMMENT 'Partitions with status STALL.',
   rewind_partitions COMMENT 'Partitions with status REWIND.',
   unknown_partitions COMMENT 'Partitions without status; status is that of the others only.',
-  lag COMMENT 'Sum of the known lags; null if no lag is known.',
-  window_from COMMENT 'When the first snapshot of the window with a known lag of a partition began; null if no lag is known.'
+  lag COMMENT 'Sum of the known lags, cut to 2^63-1 and -(2^63-1); null if no lag is known.',
+  window_from COMMENT 'When the first snapshot of the window with a known lag and commit of a partition began; null if no partition has both.'
 )
-COMMENT 'Status of each group by the rules of Burrow: one row per group and snapshot, with the worst status of its partitions.'
+COMMENT 'Status of each group by the rules of Burrow: one row per group with partitions in consumer_lag and snapshot, with the worst status of its partitions.'
 AS
 WITH ranked AS (
   SELECT

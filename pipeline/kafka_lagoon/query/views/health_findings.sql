@@ -13,7 +13,7 @@ CREATE OR REPLACE VIEW health_findings (
   partition COMMENT 'Partition number; null if the finding is not about a partition.',
   broker_id COMMENT 'node.id of the broker or voter; null if the finding is not about a broker or voter.',
   detail COMMENT 'The values behind the finding, for people; null if there are none.',
-  since COMMENT 'When the first of the consecutive snapshots with this finding began; snapshots without the table are skipped.',
+  since COMMENT 'When the first of the consecutive snapshots with this finding began; snapshots without the table are skipped, and a broker or group that did not answer ends the series. Of stuck_reassignment: when the reassignment was seen first.',
   snapshots COMMENT 'Number of consecutive snapshots that have had it so far.',
   owner COMMENT 'The team that owns the topic or group in table owners; null if nobody owns it, or if the finding is about neither.',
   is_expected COMMENT 'True if the settings expect the group to be stopped at captured_at (table expected_groups); false for all other findings.'

@@ -11,7 +11,7 @@ CREATE OR REPLACE VIEW idle_topics (
   known_partitions COMMENT 'Partitions whose end offset is known: the columns about records are about these partitions only.',
   records COMMENT 'Offsets in their logs; null if none is known.',
   size_bytes COMMENT 'Bytes on disk of all replicas whose size is known; null if no size is known.',
-  last_produced_at COMMENT 'When the first snapshot with the present end offset of the partition that was written to last began: records were written before that, and after the previous snapshot. Null if no end offset has moved since history_since: the first end offset that is known counts only if an earlier snapshot shows that the partition was absent.',
+  last_produced_at COMMENT 'When the first snapshot with the present end offset of the partition that was written to last began: records were written, or the log was truncated, before that and after the previous snapshot. Null if no end offset has moved since history_since: the first end offset that is known counts only if an earlier snapshot shows that the partition was absent.',
   last_record_timestamp COMMENT 'Largest timestamp of a record, which the producer may have chosen; null if none is known.',
   groups COMMENT 'Groups that have a commit on the topic.',
   last_committed_at COMMENT 'When the first snapshot with the present commit of the group and partition that moved last began. Null if no commit has moved since history_since: the first commit that is known counts only if an earlier snapshot shows that the topic or the commit was absent.',

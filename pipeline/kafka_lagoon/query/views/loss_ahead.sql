@@ -20,16 +20,16 @@ CREATE OR REPLACE VIEW loss_ahead (
   retention_bytes COMMENT 'retention.bytes of the topic, for each partition; -1 means no limit.',
   segment_ms COMMENT 'segment.ms of the topic. A segment is deleted as a whole, by its newest record.',
   expires_at COMMENT 'When the first unread record becomes older than retention.ms; its segment is deleted between then and expires_at_latest. Null if that cannot happen, or if the timestamp is unknown.',
-  expires_at_latest COMMENT 'expires_at plus segment.ms: newer records in the same segment may keep it until then. The check interval of brokers comes in addition (log.retention.check.interval.ms). Null if expires_at is null.',
-  size_reached_at COMMENT 'When the records after the commit will be as large as retention.bytes, if the log grows as fast as since history_from, by its mean size of a record. Null if that cannot happen or cannot be computed.',
+  expires_at_latest COMMENT 'expires_at plus segment.ms: newer records in the same segment may keep it until then. The check interval of brokers comes in addition (log.retention.check.interval.ms). Null if expires_at or segment_ms is null.',
+  size_reached_at COMMENT 'When the records after the commit will be as large as retention.bytes, if the log grows as fast as since history_from, by its mean size of a record; captured_at if they are already. Null if that cannot happen or cannot be computed.',
   log_start_reached_at COMMENT 'When the log start offset reaches the commit if it advances as fast as since history_from. It advances by segments, so this is coarse. Null if it did not advance, or there is no history.',
   history_from COMMENT 'The earliest published snapshot of the cluster in the previous 24 hours; null if there is none, or if it does not have the partition.',
   loss_at COMMENT 'Estimate of when retention reaches the first unread record if the group reads nothing: the earlier of expires_at and size_reached_at, otherwise log_start_reached_at. Null if no_estimate_because is set.',
-  seconds_left COMMENT 'The margin in time: seconds from captured_at to loss_at, negative if the records may be deleted at any moment. Null if loss_at is null.',
+  seconds_left COMMENT 'The margin in time: seconds from captured_at to loss_at, 0 or negative if the records may be deleted at any moment. Null if loss_at is null.',
   evidence COMMENT 'Basis of loss_at: retention_ms (a record timestamp), retention_bytes (sizes and growth) or log_start_history. Null if loss_at is null.',
   no_estimate_because COMMENT 'Why there is no loss_at: nothing_unread, not_deleted (no limit in retention.ms and retention.bytes), compacted (cleanup.policy without delete), configs_unknown (and no history), or not_measured (timestamps, sizes and history are not enough). Otherwise null.'
 )
-COMMENT 'When retention will delete records that a group has not read: one row per group, partition and published snapshot with a known lag. Deletion from the local disk of tiered topics is not counted as loss.'
+COMMENT 'When retention will delete records that a group has not read: one row per group, partition and published snapshot with a known lag, except of share groups. Deletion from the local disk of tiered topics is not counted as loss.'
 AS
 WITH histories AS (
   SELECT
@@ -129,6 +129,8 @@ joined AS (
       / nullif(coalesce(sizes.offsets_on_disk, lags.high_watermark - lags.log_start_offset), 0) AS record_bytes,
     -- After the last record there may be markers of transactions only.
     lags.lag > 0 AND lags.time_lag_method IS DISTINCT FROM 'caught_up' AS has_unread,
+    -- Records that were lost before the group read them take no room in the log.
+    least(lags.lag, lags.high_watermark - lags.log_start_offset) AS unread,
     unix_millis(lags.captured_at) AS captured_ms,
     unix_millis(lags.first_unread_timestamp) AS first_unread_ms,
     -- A timestamp far out of range would give a time that no engine can represent.
@@ -159,14 +161,18 @@ estimated AS (
     joined.*,
     CASE WHEN has_unread AND is_deleted AND has_expiry THEN first_unread_ms + retention_ms END AS expires_ms,
     CASE
-      WHEN has_unread AND is_deleted AND retention_bytes >= 0 AND produce_rate > 0 AND record_bytes > 0
-        THEN captured_ms + CAST(
-          least(greatest(retention_bytes - lag * record_bytes, 0.0E0) / (produce_rate * record_bytes), 1.0E10) * 1000
-          AS BIGINT)
+      WHEN has_unread AND is_deleted AND retention_bytes >= 0 AND record_bytes > 0 THEN
+        CASE
+          WHEN unread * record_bytes >= retention_bytes THEN captured_ms
+          WHEN produce_rate > 0
+            THEN captured_ms + CAST(
+              floor(least((retention_bytes - unread * record_bytes) / (produce_rate * record_bytes), 1.0E10) * 1000)
+              AS BIGINT)
+        END
     END AS size_ms,
     CASE
       WHEN has_unread AND delete_rate > 0
-        THEN captured_ms + CAST(least(greatest(retention_margin, 0) / delete_rate, 1.0E10) * 1000 AS BIGINT)
+        THEN captured_ms + CAST(floor(least(greatest(retention_margin, 0) / delete_rate, 1.0E10) * 1000) AS BIGINT)
     END AS log_start_ms
   FROM joined
 ),
@@ -203,7 +209,8 @@ SELECT
   retention_bytes,
   segment_ms,
   timestamp_millis(expires_ms) AS expires_at,
-  timestamp_millis(expires_ms + least(segment_ms, 10000000000000)) AS expires_at_latest,
+  CASE WHEN segment_ms IS NOT NULL THEN timestamp_millis(expires_ms + least(segment_ms, 10000000000000)) END
+    AS expires_at_latest,
   timestamp_millis(size_ms) AS size_reached_at,
   timestamp_millis(log_start_ms) AS log_start_reached_at,
   history_from,

@@ -9,15 +9,15 @@ CREATE OR REPLACE VIEW owner_totals (
   partitions COMMENT 'Partitions of these topics.',
   replicas COMMENT 'Replicas that these partitions should have; null if metadata does not return those of a partition.',
   sized_replicas COMMENT 'Replicas whose size is known, without future replicas.',
-  size_bytes COMMENT 'Bytes of these replicas on the disks of all brokers, without remote storage; 0 if the team has no topic; null if no size is known.',
-  size_unknown_because COMMENT 'Why sized_replicas is not replicas: skipped, not_offered, failed or partial (the outcome of table log_dirs in view table_states), not_collected (by version 0.1.0), not_listed (no log directory lists the replica) or replicas_unknown. Null if all sizes are known.',
+  size_bytes COMMENT 'Bytes of these replicas on the disks of all brokers, without remote storage; 0 if the team has no topic and the list of topics is complete; null if no size is known.',
+  size_unknown_because COMMENT 'Why size_bytes is not that of all topics: skipped, not_offered, failed or partial (the outcome of table log_dirs in view table_states), not_collected (by version 0.1.0), not_listed (no log directory lists the replica), replicas_unknown, or topics_unknown (a topic could not be described, or the list of topics may be incomplete and has none of the team). Null if all sizes are known.',
   known_partitions COMMENT 'Partitions whose offsets are known.',
-  records COMMENT 'Offsets in the logs of these partitions, each counted once and not once per replica; 0 if the team has no topic; null if none is known.',
+  records COMMENT 'Offsets in the logs of these partitions, each counted once and not once per replica; 0 if the team has no topic and the list of topics is complete; null if none is known.',
   groups COMMENT 'Consumer groups of the team, whoever owns the topics that they read.',
   stopped_groups COMMENT 'Groups of the team that are expected to be stopped: should_run is false in table expected_groups.',
   group_partitions COMMENT 'Partitions that these groups have committed offsets of, are assigned or subscribe to.',
   known_group_partitions COMMENT 'Those whose lag is known.',
-  lag COMMENT 'Sum of lag over known_group_partitions, in which negative lags count, too; 0 if the team has no group; null if no lag is known.'
+  lag COMMENT 'Sum of lag over known_group_partitions, in which negative lags count, too, cut to 2^63-1 and -(2^63-1); 0 if the team has no group and the list of groups is complete; null if no lag is known.'
 )
 COMMENT 'Bytes, records and lag of each team in the latest published snapshot of each cluster, one row per owner, and one for what nobody owns.'
 AS
@@ -44,6 +44,14 @@ sizes AS (
     ON snapshots_now.cluster = log_dirs.cluster
     AND snapshots_now.snapshot_id = log_dirs.snapshot_id
     AND snapshots_now.snapshot_date = log_dirs.snapshot_date
+  -- Without logs of brokers that are no replicas of the partition any more.
+  JOIN partitions
+    ON partitions.cluster = log_dirs.cluster
+    AND partitions.snapshot_id = log_dirs.snapshot_id
+    AND partitions.snapshot_date = log_dirs.snapshot_date
+    AND partitions.topic = log_dirs.topic
+    AND partitions.partition = log_dirs.partition
+    AND coalesce(array_contains(partitions.replicas, log_dirs.broker_id), TRUE)
   WHERE NOT log_dirs.is_future AND log_dirs.size_bytes IS NOT NULL
   GROUP BY log_dirs.cluster, log_dirs.topic
 ),
@@ -167,8 +175,11 @@ SELECT
   CAST(coalesce(of_topics.sized_replicas, 0) AS BIGINT) AS sized_replicas,
   CAST(CASE WHEN of_topics.cluster IS NULL AND complete_lists.topics THEN 0 ELSE of_topics.size_bytes END AS BIGINT) AS size_bytes,
   CASE
-    WHEN of_topics.cluster IS NULL OR of_topics.sized_replicas >= of_topics.replicas THEN NULL
+    WHEN of_topics.cluster IS NULL AND complete_lists.topics THEN NULL
+    WHEN of_topics.cluster IS NULL THEN 'topics_unknown'
     WHEN of_topics.replicas IS NULL THEN 'replicas_unknown'
+    WHEN of_topics.sized_replicas >= of_topics.replicas
+      THEN CASE WHEN of_topics.described_topics < of_topics.topics THEN 'topics_unknown' END
     WHEN coalesce(log_dirs_state.outcome, 'not_collected') <> 'complete' THEN coalesce(log_dirs_state.outcome, 'not_collected')
     ELSE 'not_listed'
   END AS size_unknown_because,

@@ -212,7 +212,16 @@ commits_of_five AS (
     max(CASE WHEN fives.position = 2 THEN commits.committed_offset END) AS third,
     max(CASE WHEN fives.position = 3 THEN commits.committed_offset END) AS fourth,
     max(CASE WHEN fives.position = 4 THEN commits.committed_offset END) AS fifth
-  FROM committed_offsets AS commits
+  FROM (
+    -- A commit that could not be read is -1 here: nothing is known of it, which does not mean that it is gone.
+    SELECT
+      cluster, snapshot_id, snapshot_date, group_id, topic, partition,
+      CASE
+        WHEN committed_offset IS NULL AND problem IS NOT NULL AND problem <> 'NO_COMMIT' THEN -1
+        ELSE committed_offset
+      END AS committed_offset
+    FROM committed_offsets
+  ) AS commits
   JOIN fives
     ON commits.cluster = fives.cluster
     AND commits.snapshot_id = fives.snapshot_id
@@ -301,4 +310,4 @@ SELECT
   topic, partition, group_id, NULL, TRUE, new_commit IS NOT NULL,
   CAST(old_commit AS STRING), CAST(new_commit AS STRING)
 FROM commits_of_both
-WHERE place <= last_place AND old_commit IS NOT NULL AND (new_commit IS NULL OR new_commit < old_commit)
+WHERE place <= last_place AND old_commit >= 0 AND (new_commit IS NULL OR new_commit BETWEEN 0 AND old_commit - 1)

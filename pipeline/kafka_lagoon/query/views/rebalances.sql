@@ -20,7 +20,7 @@ CREATE OR REPLACE VIEW rebalances (
   partitions_lost COMMENT 'Partitions that had an owner and have none; null if partitions_gained is null.',
   partitions_moved COMMENT 'Partitions whose owner, or owners in a share group, changed; null if partitions_gained is null.'
 )
-COMMENT 'Groups that rebalanced between two published snapshots of a cluster, and the changes: one row per group and snapshot, none if nothing changed. A static member that restarts has neither left nor joined. Groups that exist in only one of the two snapshots are not counted as rebalanced.'
+COMMENT 'Groups that rebalanced between two published snapshots of a cluster, and the changes: one row per group and snapshot, none if nothing changed. A static member that restarts has neither left nor joined. Groups that exist in only one of the two snapshots are not counted as rebalanced; a group that could not be described in one of them has no row, and is not compared with an earlier snapshot.'
 AS
 WITH sides AS (
   SELECT cluster, snapshot_id, snapshot_date, snapshot_id AS seen_id, snapshot_date AS seen_date, 1 AS now

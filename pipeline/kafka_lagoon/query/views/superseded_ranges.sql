@@ -8,7 +8,7 @@ CREATE OR REPLACE VIEW superseded_ranges (
   to_offset COMMENT 'First offset after those records.',
   reason COMMENT 'TRUNCATED: an unclean leader election removed them from the log. COPY: they had been archived before; an old version archived them again after a single broker denied that the topic exists.'
 )
-COMMENT 'Ranges of archived records that are not part of the history of a log; view records_now leaves them out.'
+COMMENT 'Ranges of archived records that are not part of the history of a log; view records_now leaves them out. Ranges of a run may overlap where a log was truncated more than once.'
 AS
 WITH affected AS (
   SELECT DISTINCT cluster_id, topic, topic_id, partition

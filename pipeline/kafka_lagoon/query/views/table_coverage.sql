@@ -4,16 +4,16 @@ CREATE OR REPLACE VIEW table_coverage (
   snapshot_id COMMENT 'A published snapshot.',
   snapshot_date COMMENT 'UTC day of captured_at.',
   captured_at COMMENT 'When the snapshot began to read the cluster.',
-  table_name COMMENT 'A table of the snapshot whose rows are a complete list from the brokers.',
+  table_name COMMENT 'A table of the snapshot whose rows are a list from the brokers.',
   visibility COMMENT 'Of topics and groups: complete (the permission to see everything is proven), filtered or unknown (the list may be incomplete), or chosen (settings leave items out); null for other tables.',
-  problem COMMENT 'Why missing rows mean nothing: SKIPPED, UNSUPPORTED_VERSION, SECURITY_DISABLED, the name of an error, or NOTHING_VISIBLE (an empty list that is not proven to be complete). Null if the list is complete.',
+  problem COMMENT 'Why missing rows mean nothing: SKIPPED, UNSUPPORTED_VERSION, SECURITY_DISABLED, the name of an error, or NOTHING_VISIBLE (an empty list that is not proven to be complete). Null if the list is complete, except for single entities that did not answer (configs, log_dirs, features, committed_offsets): described_entities and collection_failures have these.',
   place COMMENT 'Number of the snapshot, from 1, among the snapshots of the cluster with a complete list; null if problem is set.',
   previous_snapshot_id COMMENT 'The previous snapshot with the whole list; null if there is none, or problem is set.',
   previous_snapshot_date COMMENT 'UTC day of that snapshot; null if there is none.',
   previous_captured_at COMMENT 'When that snapshot began; null if there is none.',
   previous_visibility COMMENT 'Its visibility; null if there is none.'
 )
-COMMENT 'Tables of each published snapshot in which a missing row means that the entity is gone, and the earlier snapshot to compare them with: one row per requested table and snapshot.'
+COMMENT 'Tables of each published snapshot in which a missing row means that the entity is gone, unless a failure of its own is in collection_failures, and the earlier snapshot to compare them with: one row per requested table and snapshot.'
 AS
 WITH sources AS (
   -- is_needed: nothing is known without the API. is_list: the API returns the whole table, so that its failure hides every row.

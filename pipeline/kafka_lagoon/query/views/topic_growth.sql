@@ -12,15 +12,15 @@ CREATE OR REPLACE VIEW topic_growth (
   size_bytes COMMENT 'Bytes of these replicas on the disks of all brokers, without remote storage; null if no size is known.',
   known_partitions COMMENT 'Partitions whose offsets are known.',
   records COMMENT 'Offsets in the logs of these partitions; null if none is known.',
-  previous_captured_at COMMENT 'When the last snapshot of the previous day began that has the topic with the same id, or of an earlier day if that day has none; null if there is none, as are the columns that follow.',
+  previous_captured_at COMMENT 'When the last snapshot of the previous day began, if it has the topic with the same id, or else of the latest earlier day whose last snapshot has it; null if there is none, as are the columns that follow.',
   days COMMENT 'Days between the two snapshots, to the millisecond.',
   size_change COMMENT 'How much size_bytes has grown since then; null if a replica has no size in either snapshot.',
   size_change_per_day COMMENT 'size_change per day; null if size_change is null.',
-  written COMMENT 'Offsets that were added since then; null if a partition is unknown in either snapshot.',
+  written COMMENT 'Offsets that were added since then, negative if the log was truncated; null if a partition is unknown in either snapshot.',
   written_per_day COMMENT 'written per day; null if written is null.',
   deleted COMMENT 'Offsets that retention or DeleteRecords removed since then; null if a partition is unknown in either snapshot.'
 )
-COMMENT 'The size of each topic at the end of each day, and its growth since the previous day: bytes on disk and offsets, one row per topic and day, today included.'
+COMMENT 'The size of each topic at the end of each day, and its growth since the previous day: bytes on disk and offsets, one row per topic and day, today included. A topic that the last snapshot of a day lacks has no row of that day.'
 AS
 WITH ranked AS (
   SELECT
@@ -46,6 +46,14 @@ sizes AS (
     ON last_of_day.cluster = log_dirs.cluster
     AND last_of_day.snapshot_id = log_dirs.snapshot_id
     AND last_of_day.snapshot_date = log_dirs.snapshot_date
+  -- Without logs of brokers that are no replicas of the partition any more.
+  JOIN partitions
+    ON partitions.cluster = log_dirs.cluster
+    AND partitions.snapshot_id = log_dirs.snapshot_id
+    AND partitions.snapshot_date = log_dirs.snapshot_date
+    AND partitions.topic = log_dirs.topic
+    AND partitions.partition = log_dirs.partition
+    AND coalesce(array_contains(partitions.replicas, log_dirs.broker_id), TRUE)
   WHERE NOT log_dirs.is_future AND log_dirs.size_bytes IS NOT NULL
   GROUP BY log_dirs.cluster, log_dirs.snapshot_id, log_dirs.snapshot_date, log_dirs.topic
 ),

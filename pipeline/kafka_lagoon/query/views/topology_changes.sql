@@ -1,7 +1,7 @@
 CREATE OR REPLACE VIEW topology_changes (
 {columns_of_changes}
 )
-COMMENT 'Changes between two published snapshots of a cluster, one row per change. An entity that appears or disappears is a single row, without its parts. The changes of a table that is incomplete in a snapshot show in the next snapshot with the whole table. Of single items that a snapshot does not know, such as the configs of a broker that did not answer, only ends and starts of logs are compared with an earlier snapshot.'
+COMMENT 'Changes between two published snapshots of a cluster, one row per change. An entity that appears or disappears is a single row, without its parts. The changes of a table that is incomplete in a snapshot show in the next snapshot with the whole table. Of single items that a snapshot does not know, such as the configs of a broker that did not answer, only ends and starts of logs are compared with an earlier snapshot: one of the same UTC day, or the last one before that day.'
 AS
 SELECT
   cluster,
