@@ -11,7 +11,6 @@ from typing import Any
 import duckdb
 import pytest
 
-from kafka_lagoon.cli import engines
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.duckdb_tables import TableQuery, select_rows
@@ -117,7 +116,7 @@ def test_answers_are_those_of_the_whole_history(
         return opened(folder, names, limits)
 
     opened = duckdb_engine.opened
-    monkeypatch.setattr(engines.duckdb_engine, "opened", everything)
+    monkeypatch.setattr(duckdb_engine, "opened", everything)
     assert answer(lake, capsys, *argv) == some
 
 
