@@ -15,13 +15,34 @@ from contextlib import suppress
 
 def watch(lines: Iterable[str]) -> None:
     """Follow the list until the lines end, then kill what is left on it."""
-    pids: set[int] = set()
+    listed: dict[int, int | None] = {}
     for line in lines:
         pid = int(line[1:])
-        (pids.add if line.startswith("+") else pids.discard)(pid)
-    for pid in pids:
+        if (descriptor := listed.pop(pid, None)) is not None:
+            os.close(descriptor)
+        if line.startswith("+"):
+            with suppress(ProcessLookupError):
+                listed[pid] = _descriptor(pid)
+    for pid, descriptor in listed.items():
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+            if descriptor is None:
+                os.kill(pid, signal.SIGKILL)
+            else:
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+
+
+def _descriptor(pid: int) -> int | None:
+    """A descriptor of the process; None where the system has none, ProcessLookupError if the process has ended.
+
+    A broker may end by itself, and its id goes to another process, which the descriptor never means. Threads take ids, too, so
+    that on small machines the ids of a whole day come back within minutes.
+    """
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise
+    except (AttributeError, OSError):  # not Linux, or a container that forbids the call
+        return None
 
 
 class Watchdog:
