@@ -140,8 +140,7 @@ def permissions_table() -> str:
 
 
 def _permissions(requirement: Requirement) -> str:
-    listed = "<br>".join(f"**{one}**: {one.without}" for one in requirement.permissions)
-    return listed or ("see the remark" if requirement.remark else "none")
+    return "<br>".join(f"**{one}**: {one.without}" for one in requirement.permissions) or requirement.otherwise
 
 
 def events_table() -> str:

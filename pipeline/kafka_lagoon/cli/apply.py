@@ -18,7 +18,7 @@ from kafka_lagoon.cli.command import Command, Kind
 from kafka_lagoon.cli.desired_files import HELP, desired_of
 from kafka_lagoon.cli.jobs import add_log_file, run_job
 from kafka_lagoon.cli.outcome import APPLY, RunOutcome, one_by_one
-from kafka_lagoon.cli.permissions import Requirement
+from kafka_lagoon.cli.permissions import OF_THE_FILE, Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions, add_alteration_options, confirmation_problems
 from kafka_lagoon.cli.recorder import OpeningRecorder
 from kafka_lagoon.cli.run_metrics import metrics_written
@@ -125,6 +125,9 @@ COMMAND = Command(
     ),
     answer=lambda call: apply_file(apply_arguments(call.options, call.environ, call.clock), call.clock),
     requires={
-        "": Requirement(remark="Those of `plan`, and those of the verbs of `lagoon admin` that make the same changes.")
+        "": Requirement(
+            remark="Those of `plan`, and those of the verbs of `lagoon admin` that make the same changes.",
+            otherwise=OF_THE_FILE,
+        )
     },
 )

@@ -12,7 +12,7 @@ from kafka_lagoon.apply.desired.writing import toml_text, yaml_text
 from kafka_lagoon.apply.kinds.tokens import parse_principal
 from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
-from kafka_lagoon.cli.permissions import Requirement
+from kafka_lagoon.cli.permissions import OF_THE_FILE, Requirement
 from kafka_lagoon.cli.pipes import write
 from kafka_lagoon.cli.registry import COMMANDS
 from kafka_lagoon.cli.terminal import COMPLETE
@@ -109,10 +109,10 @@ def _print(call: Invocation) -> int:
 
 def _remarks(required: Mapping[str, Requirement]) -> Iterator[str]:
     for name, requirement in required.items():
+        if not requirement.permissions and requirement.otherwise != OF_THE_FILE:
+            yield f"{name} needs no permission."
         if requirement.remark:
             yield f"{name}: {requirement.remark}"
-        elif not requirement.permissions:
-            yield f"{name} needs no permission."
 
 
 def _commands(granted: Sequence[Grant], options: Namespace) -> Iterator[str]:

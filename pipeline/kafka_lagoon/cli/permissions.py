@@ -14,10 +14,14 @@ from kafka_lagoon.protocol import acls
 
 @frozen
 class Requirement:
-    """The permissions of one form of a command; `remark` is about releases, and about further permissions."""
+    """The permissions of one form of a command; `remark` is about releases, and about further permissions.
+
+    `otherwise` stands in their place where there are none to list.
+    """
 
     permissions: Sequence[Permission] = ()
     remark: str = ""
+    otherwise: str = "none"
 
 
 TOPICS = Permission(acls.DESCRIBE, acls.TOPIC, "topics are left out of the list")
@@ -38,6 +42,7 @@ DESCRIBED_TOPIC = Permission(acls.DESCRIBE, acls.TOPIC, "refused for each topic"
 ALTER_CLUSTER = Permission(acls.ALTER, acls.CLUSTER, "refused")
 ALTER_CLUSTER_CONFIGS = Permission(acls.ALTER_CONFIGS, acls.CLUSTER, "refused")
 MOVES = Requirement(permissions=(ALTER_CLUSTER, DESCRIBED_TOPIC))
+OF_THE_FILE = "depends on the file"
 ALTERS_CLUSTER = Requirement(permissions=(ALTER_CLUSTER,))
 READ_GROUP = Permission(acls.READ, acls.GROUP, "refused")
 DELETE_ON_GROUP = Permission(acls.DELETE, acls.GROUP, "refused")
@@ -49,4 +54,4 @@ def permissions_line(name: str, requires: Mapping[str, Requirement]) -> str:
 
 
 def _named(requirement: Requirement) -> str:
-    return ", ".join(map(str, requirement.permissions)) or ("see docs/permissions.md" if requirement.remark else "none")
+    return ", ".join(map(str, requirement.permissions)) or requirement.otherwise

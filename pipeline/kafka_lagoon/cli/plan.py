@@ -12,7 +12,7 @@ from kafka_lagoon.cli.clusters import add_cluster_options, chosen_cluster, conne
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.desired_files import HELP, desired_of
 from kafka_lagoon.cli.output import failure_lines
-from kafka_lagoon.cli.permissions import Requirement
+from kafka_lagoon.cli.permissions import OF_THE_FILE, Requirement
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn
 from kafka_lagoon.errors import ConfigError
 
@@ -91,7 +91,8 @@ COMMAND = Command(
     requires={
         "": Requirement(
             remark="Those of `import` for what the file is about; groups, offsets and transactions as for the verbs of "
-            "`lagoon kafka`."
+            "`lagoon kafka`.",
+            otherwise=OF_THE_FILE,
         )
     },
 )
