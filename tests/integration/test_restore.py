@@ -141,7 +141,7 @@ def test_consumers_read_the_same(kafka: LocalKafka, kafka_392: LocalKafka, lake:
             )
 
 
-@pytest.mark.parametrize("form", ["plain", "transactional"])
+@pytest.mark.parametrize("form", ["plain", pytest.param("transactional", marks=pytest.mark.proof)])
 def test_a_small_restore_starts_no_spark(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, form: str) -> None:
     """Without a session of Spark: the same records and offsets, a good receipt, and a second run that finds it finished."""
     new = f"small-{form}"
@@ -164,6 +164,7 @@ def test_a_small_restore_starts_no_spark(kafka: LocalKafka, kafka_392: LocalKafk
     assert read_all(kafka_392, new)[0] == read_all(kafka, "drill")[0]
 
 
+@pytest.mark.proof
 def test_a_large_restore_starts_spark(kafka: LocalKafka, kafka_392: LocalKafka, lake: Path) -> None:
     """More bytes than restore.local_max_bytes are restored by executors; nothing is sent before Spark has started."""
     options = ["--topics", "drill", "--rename", "drill=large", "--set", "restore.local_max_bytes=100"]

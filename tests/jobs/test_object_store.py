@@ -1,7 +1,9 @@
 """The jobs on a lake in S3, against other clients of the same brokers and of the same bucket."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from confluent_kafka.admin import NewTopic
@@ -61,35 +63,53 @@ def test_a_lake_in_a_bucket(kafka: LocalKafka, bucket: ObjectStore, tmp_path: Pa
 
 @pytest.mark.java
 def test_a_bucket_without_spark(kafka: LocalKafka, tmp_path: Path) -> None:
-    """Snapshot, ingest and a verb start no session: they find in Spark's file of settings what a bucket needs."""
+    """Snapshot and ingest start no session: they find in Spark's file of settings what a bucket needs."""
     create_topics(kafka.bootstrap_servers, [NewTopic("without-spark", 3, 1)])
     produce(kafka.bootstrap_servers, "without-spark", 1_000)
     with object_store(tmp_path) as store:
-        environ = {"SPARK_CONF_DIR": str(store.spark_conf(tmp_path / "conf")), "SPARK_HOME": "/no-session-starts"}
         location = a_lake()
-        of_lake = ("--warehouse", location, "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}")
-        commands = (
-            ("snapshot",),
-            ("ingest", "--topics", "without-spark"),
-            ("ingest", "--topics", "without-spark"),
-            ("admin", "create-partitions", "without-spark", "--partitions", "4", "--yes"),
-        )
-        outputs = [lagoon(*command, *of_lake, **environ) for command in commands]
-        for output in outputs:
-            assert output.returncode == 0, output.stdout + output.stderr
-
-        mistyped = lagoon("snapshot", *of_lake, "--warehouse", f"{location}-", **environ, LAGOON_CREATE="false")
-        assert mistyped.returncode == 2
-        assert "a typo would start a second history" in mistyped.stderr
-
+        outputs = without_spark(store, kafka, location, [("snapshot",), ("ingest", "--topics", "without-spark")])
         read = rows(store, location, "records", "topic", "partition", "offset", "key", "value")
         archived = {(topic, partition, offset, digest(key, value)) for topic, partition, offset, key, value in read}
         assert len(archived) == len(read)
         assert archived == consumed(kafka.bootstrap_servers, ["without-spark"]).keys()
         assert len(rows(store, location, "snapshots", "snapshot_id")) == 1
-        assert {row[0] for row in rows(store, location, "admin_actions", "kind")} == {"create_partitions"}
         assert_each_version_was_made_once(store, location)
         assert SECRET not in "".join(one.stdout + one.stderr for one in outputs)
+
+
+@pytest.mark.proof
+@pytest.mark.java
+def test_later_runs_in_a_bucket_without_spark(kafka: LocalKafka, tmp_path: Path) -> None:
+    """Neither do an ingest that finds nothing new and a verb; a mistyped bucket is not created."""
+    create_topics(kafka.bootstrap_servers, [NewTopic("later-without-spark", 3, 1)])
+    produce(kafka.bootstrap_servers, "later-without-spark", 1_000)
+    ingest = ("ingest", "--topics", "later-without-spark")
+    verb = ("admin", "create-partitions", "later-without-spark", "--partitions", "4", "--yes")
+    with object_store(tmp_path) as store:
+        location = a_lake()
+        without_spark(store, kafka, location, [ingest, ingest, verb])
+        assert len(rows(store, location, "records", "offset")) == 1_000
+        assert {row[0] for row in rows(store, location, "admin_actions", "kind")} == {"create_partitions"}
+        assert_each_version_was_made_once(store, location)
+
+        of_kafka = f"kafka.bootstrap_servers={kafka.bootstrap_servers}"
+        environ = {"SPARK_CONF_DIR": str(tmp_path / "conf"), "LAGOON_CREATE": "false"}
+        mistyped = lagoon("snapshot", "--warehouse", f"{location}-", "--set", of_kafka, **environ)
+        assert mistyped.returncode == 2
+        assert "a typo would start a second history" in mistyped.stderr
+
+
+def without_spark(
+    store: ObjectStore, kafka: LocalKafka, location: str, commands: Sequence[Sequence[str]]
+) -> list[CompletedProcess[str]]:
+    """Run commands that cannot start a session of Spark; returns what they wrote."""
+    environ = {"SPARK_CONF_DIR": str(store.spark_conf(store.folder / "conf")), "SPARK_HOME": "/no-session-starts"}
+    of_lake = ("--warehouse", location, "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}")
+    outputs = [lagoon(*command, *of_lake, **environ) for command in commands]
+    for output in outputs:
+        assert output.returncode == 0, output.stdout + output.stderr
+    return outputs
 
 
 @pytest.mark.proof
