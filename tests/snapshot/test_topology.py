@@ -90,8 +90,16 @@ def test_a_healthy_partition() -> None:
 def test_replicas_that_are_added(isr: tuple[int, ...], is_missing: bool) -> None:
     """A reassignment adds broker 3. As in kafka-topics, one in sync counts like any other."""
     topology = topology_of(metadata(replica_nodes=(1, 2, 3), isr_nodes=isr))
-    (row,) = partition_rows(topology, durability(1), {TopicPartition("orders", 0): 1, TopicPartition("other", 0): 9})
+    (row,) = partition_rows(
+        topology, durability(1), {TopicPartition("orders", 0): (3,), TopicPartition("other", 0): (9,)}
+    )
     assert row.is_under_replicated == is_missing
+
+
+def test_a_reassignment_that_began_after_the_metadata() -> None:
+    """The replica that it adds is not among those of the metadata, so it hides no other that is missing."""
+    (row,) = partition_rows(topology_of(metadata(isr_nodes=(1,))), durability(1), {TopicPartition("orders", 0): (3,)})
+    assert (row.replicas, row.is_under_replicated) == ((1, 2), True)
 
 
 @pytest.mark.parametrize(("needed", "under", "exactly"), [(1, False, True), (2, True, False), (None, None, None)])

@@ -1,6 +1,6 @@
 """Makes rows of partitions that are moved to other brokers (KIP-455)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.client.failures import Failure
@@ -31,12 +31,12 @@ def reassignment_rows(
             )
 
 
-def added_replicas(response: ListPartitionReassignmentsResponse | Failure) -> dict[TopicPartition, int]:
-    """The number of replicas that are added to each partition that is moved; empty after a failure."""
+def added_replicas(response: ListPartitionReassignmentsResponse | Failure) -> dict[TopicPartition, Sequence[int]]:
+    """The brokers to which each partition that is moved gets a replica; empty after a failure."""
     if isinstance(response, Failure):
         return {}
     return {
-        TopicPartition(topic.name, partition.partition_index): len(partition.adding_replicas)
+        TopicPartition(topic.name, partition.partition_index): partition.adding_replicas
         for topic in response.topics
         for partition in topic.partitions
     }

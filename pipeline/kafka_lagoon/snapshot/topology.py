@@ -42,7 +42,7 @@ _NO_SUCH_TOPIC = error_code(UNKNOWN_TOPIC_OR_PARTITION).name
 T = TypeVar("T")
 
 _ALL = Names()
-_NOTHING_ADDED: Mapping[TopicPartition, int] = {}
+_NOTHING_ADDED: Mapping[TopicPartition, Sequence[int]] = {}
 _PARTITION_INDEX = attrgetter("partition_index")
 
 
@@ -256,11 +256,12 @@ class Durability:
 
 # Hot: 100,000 partitions in 0.1 s; a row object for each takes 0.3 s.
 def partition_rows(
-    topology: Topology, durability: Durability, added: Mapping[TopicPartition, int] = _NOTHING_ADDED
+    topology: Topology, durability: Durability, added: Mapping[TopicPartition, Sequence[int]] = _NOTHING_ADDED
 ) -> Columns[PartitionRow]:
     """One row per partition of the metadata, with its health as Kafka's own tools define it.
 
-    `added` is the number of replicas that reassignments add to partitions: none of them is missing.
+    `added` are the brokers to which reassignments add replicas: none of them is missing. Those of a reassignment that began
+    after the metadata was read are no replicas yet, as in kafka-topics.
     """
     several = [sorted(topic.partitions, key=_PARTITION_INDEX) for topic in topology.metadata.topics]
     partitions = [partition for some in several for partition in some]
@@ -274,8 +275,11 @@ def partition_rows(
     numbers = [partition.partition_index for partition in partitions]
     wanted = list(map(len, replicas))
     if added:
-        keys = zip(Runs(counts, names), numbers, strict=True)
-        wanted = [number - added.get(TopicPartition(*key), 0) for number, key in zip(wanted, keys, strict=True)]
+        keys = map(TopicPartition, Runs(counts, names), numbers)
+        wanted = [
+            number - len(set(added.get(key, ())).intersection(every))
+            for number, key, every in zip(wanted, keys, replicas, strict=True)
+        ]
     rack_counts = _rack_counts(topology, replicas)
     return Stored(
         PartitionRow,
