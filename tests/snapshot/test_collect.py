@@ -20,7 +20,14 @@ from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.snapshot.collect import STEPS, collect
-from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionOffsetsRow, PartitionRow, StoredReplicaRow, TopicRow
+from kafka_lagoon.tables.cluster_rows import (
+    BrokerRow,
+    PartitionOffsetsRow,
+    PartitionRow,
+    ReassignmentRow,
+    StoredReplicaRow,
+    TopicRow,
+)
 from kafka_lagoon.tables.group_rows import (
     CommittedOffsetRow,
     ConsumerGroupRow,
@@ -29,6 +36,7 @@ from kafka_lagoon.tables.group_rows import (
     TopicPartitions,
 )
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot
+from kafka_lagoon.tables.transaction_rows import PartitionProducerRow
 from kafka_lagoon.wire.primitives import uuid_text
 from kafka_lagoon.wire.schema import Api
 from tests.bench.large import snapshot_of
@@ -39,6 +47,8 @@ from tests.fake.answers import SPOKEN, consumer_protocol
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
 from tests.fake.faults import Altered, Fault
+from tests.fake.oddities import every_shape
+from tests.nulls import unexplained_of
 from tests.short_timeouts import short_timeouts
 
 READS = {METADATA.key, LIST_OFFSETS.key, LIST_GROUPS.key, DESCRIBE_GROUPS.key, OFFSET_FETCH.key}
@@ -277,6 +287,21 @@ def test_a_partition_without_a_leader_is_a_row_everywhere() -> None:
     assert (offsets.high_watermark, offsets.problem) == (None, "LEADER_NOT_AVAILABLE")
     assert lag_of(snapshot, "reader")["orders", 1] == (None, "LEADER_NOT_AVAILABLE")
     assert snapshot.published.status == "partial"
+
+
+def test_the_id_of_a_recreated_topic_is_not_known() -> None:
+    """What is asked after the metadata may be about either topic, so its rows have no id."""
+    state = every_shape()
+
+    def meanwhile(_: dict[int, FakeBroker], step: str) -> None:
+        if step == "topics again":
+            state.topics["orders"].topic_id = b"another topic id"
+            state.topics["other"].topic_id = b"the other one id"
+
+    taken = captured(state, meanwhile)
+    assert [(row.topic, row.topic_id) for row in taken.of(ReassignmentRow)] == [("orders", None)]
+    assert {(row.topic, row.topic_id) for row in taken.of(PartitionProducerRow)} == {("other", None)}
+    assert unexplained_of(taken) == []
 
 
 @pytest.mark.parametrize("recreated", [False, True])

@@ -213,9 +213,7 @@ def _collect(collection: Collection) -> Collected:
     answers, topology = log_dirs.answers, collection.topology
     if not topology.chosen.are_all:
         answers = {broker_id: _chosen(answer, topology.chosen) for broker_id, answer in answers.items()}
-    # A replica of a topic that was re-created meanwhile may be one of either topic.
-    topic_ids = {topic: topic_id for topic, topic_id in topology.topic_ids.items() if topic not in topology.changed}
-    return Collected(stored_replica_rows(answers, topic_ids, _with_cordons(collection)), log_dirs.failures)
+    return Collected(stored_replica_rows(answers, topology.lasting_ids(), _with_cordons(collection)), log_dirs.failures)
 
 
 def _chosen(answer: DescribeLogDirsResponse, chosen: Names) -> DescribeLogDirsResponse:

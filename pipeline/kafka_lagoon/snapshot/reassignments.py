@@ -45,7 +45,7 @@ def added_replicas(response: ListPartitionReassignmentsResponse | Failure) -> di
 def _collect(collection: Collection) -> Collected:
     if isinstance(collection.reassignments, Failure):
         return Collected([], [collection.reassignments])
-    return Collected(list(reassignment_rows(collection.reassignments, collection.topology.topic_ids)))
+    return Collected(list(reassignment_rows(collection.reassignments, collection.topology.lasting_ids())))
 
 
 REASSIGNMENTS = Collector(

@@ -81,6 +81,10 @@ class Topology:
         """The reason why nothing is known of a topic; None if it is known."""
         return self.hidden.get(topic) or (None if topic in self.topic_ids else _NO_SUCH_TOPIC)
 
+    def lasting_ids(self) -> dict[str, str | None]:
+        """Ids of topics by name, for what was asked after the metadata: of a re-created topic it may be of either one."""
+        return {topic: topic_id for topic, topic_id in self.topic_ids.items() if topic not in self.changed}
+
     def names(self) -> dict[str, str]:
         """Names of the topics by their ids, where brokers give ids."""
         return {topic_id: name for name, topic_id in self.topic_ids.items() if topic_id is not None}

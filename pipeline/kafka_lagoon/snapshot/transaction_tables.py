@@ -54,7 +54,7 @@ def _collect_producers(collection: Collection) -> Collected:
         producers,
         transactions,
         {**transactional_ids, **transactions.transactional_ids},
-        collection.topology.topic_ids,
+        collection.topology.lasting_ids(),
         now_ms,
     )
     failures = [

@@ -7,6 +7,14 @@ from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, bef
 NO_TOPIC_IDS = "NOT EXISTS (SELECT * FROM topics WHERE topics.topic_id IS NOT NULL)"
 _NO_ELIGIBLE_LEADERS = """NOT EXISTS (SELECT * FROM coverage
     WHERE coverage.api = 'DescribeTopicPartitions' AND coverage.requests > 0)"""
+# Of tables that are asked for after the metadata was read again.
+NO_LASTING_ID = (
+    "topic NOT IN (SELECT topics.topic FROM topics WHERE topics.topic_id IS NOT NULL AND topics.problem IS NULL)"
+)
+ID_COMMENT = (
+    "Id of the topic (22 characters, base64url); null if the brokers give none, or the topic was created, deleted or "
+    "re-created during the snapshot."
+)
 _RACK_UNKNOWN = """NOT coalesce(list_has_all((SELECT list(brokers.broker_id) FROM brokers
     WHERE brokers.rack IS NOT NULL AND brokers.is_fenced IS NOT TRUE), replicas), false)"""
 
@@ -211,8 +219,7 @@ class StoredReplicaRow:
     topic_id: str | None = column(
         "Id of the topic; null if brokers give no ids, if the topic is not in table topics (it was deleted, and its files may "
         "remain), or was deleted or re-created during the snapshot, or without a topic.",
-        null_if="topic IS NULL OR topic NOT IN (SELECT topics.topic FROM topics WHERE topics.topic_id IS NOT NULL AND "
-        "topics.problem IS NULL)",
+        null_if=f"topic IS NULL OR {NO_LASTING_ID}",
     )
     partition: Int32 | None = column("Partition number; null without a topic.", null_if="topic IS NULL")
     size_bytes: Int64 | None = column(
@@ -312,9 +319,7 @@ class ReassignmentRow:
     """Partitions that are being moved to other brokers, one row per partition and snapshot."""
 
     topic: str = column("Name of the topic.")
-    topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
-    )
+    topic_id: str | None = column(ID_COMMENT, null_if=NO_LASTING_ID)
     partition: Int32 = column("Partition number.")
     replicas: tuple[Int32, ...] = column("Brokers with a replica now, including those that are being added or removed.")
     adding_replicas: tuple[Int32, ...] = column("Brokers whose replica is being added.")

@@ -1,6 +1,6 @@
 """Declares the rows of the state tables about transactions and the producers of partitions."""
 
-from kafka_lagoon.tables.cluster_rows import NO_TOPIC_IDS, TopicPartitions
+from kafka_lagoon.tables.cluster_rows import ID_COMMENT, NO_LASTING_ID, TopicPartitions
 from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
 
 _NOT_OPEN = "open_since_offset IS NULL AND problem IS NULL"
@@ -40,9 +40,7 @@ class PartitionProducerRow:
     """
 
     topic: str = column("Name of the topic.")
-    topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
-    )
+    topic_id: str | None = column(ID_COMMENT, null_if=NO_LASTING_ID)
     partition: Int32 = column("Partition number.")
     producer_id: Int64 | None = column("Id of the producer; null if the leader did not answer for the partition.")
     producer_epoch: Int32 | None = column("Epoch of the producer; null if producer_id is null.")
