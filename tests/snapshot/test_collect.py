@@ -137,6 +137,12 @@ def test_groups_that_no_broker_lists() -> None:
     }
 
 
+def test_a_broker_was_asked_for_what_its_cluster_does_not_offer() -> None:
+    """The row of the API has a request, and the reason why it returned nothing."""
+    (row,) = (one for one in captured(healthy()).of(CoverageRow) if one.api == "DescribeAcls")
+    assert (row.requests, row.not_collected_because) == (1, "SECURITY_DISABLED")
+
+
 def test_requests_do_not_grow_with_partitions_or_groups() -> None:
     """No API is requested once per partition or per group."""
 

@@ -135,7 +135,8 @@ class CoverageRow:
         "SECURITY_DISABLED (no authorizer), DELEGATION_TOKEN_AUTH_DISABLED (tokens are disabled), "
         "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (not allowed with PLAINTEXT, TLS without a certificate, or login by token), "
         "SKIPPED (by the setting snapshot.skip_tables) or "
-        "LEFT_OUT (topics or groups, by settings; see left_out); null if requests were sent.",
+        "LEFT_OUT (topics or groups, by settings; see left_out); null in other rows. The errors of brokers among these have "
+        "requests.",
         null_if=ALWAYS,
     )
     skipped_table: str | None = column(
