@@ -21,6 +21,7 @@ from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.snapshot.collect import STEPS, collect
 from kafka_lagoon.tables.cluster_rows import (
+    BrokerApiRow,
     BrokerRow,
     PartitionOffsetsRow,
     PartitionRow,
@@ -141,6 +142,13 @@ def test_a_broker_was_asked_for_what_its_cluster_does_not_offer() -> None:
     """The row of the API has a request, and the reason why it returned nothing."""
     (row,) = (one for one in captured(healthy()).of(CoverageRow) if one.api == "DescribeAcls")
     assert (row.requests, row.not_collected_because) == (1, "SECURITY_DISABLED")
+
+
+def test_a_request_may_use_an_older_version_than_the_highest() -> None:
+    """OffsetFetch v10 leaves out commits on deleted topics, so v9 is used, as coverage says."""
+    taken = captured(healthy())
+    assert {row.spoken for row in taken.of(BrokerApiRow) if row.api == "OffsetFetch"} == {10}
+    assert {row.api_version for row in taken.of(CoverageRow) if row.api == "OffsetFetch"} == {9}
 
 
 def test_requests_do_not_grow_with_partitions_or_groups() -> None:

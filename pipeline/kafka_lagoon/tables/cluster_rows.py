@@ -293,7 +293,9 @@ class BrokerApiRow:
     lowest: Int32 = column("Lowest version that the broker accepts.")
     highest: Int32 = column("Highest version that the broker accepts.")
     spoken: Int32 | None = column(
-        "Version that Kafka Lagoon uses with this broker; null if there is none in common.", null_if=ALWAYS
+        "Highest version that both Kafka Lagoon and the broker know; null if there is none in common. A request "
+        "may use an older one: see api_version of table coverage.",
+        null_if=ALWAYS,
     )
 
 
