@@ -134,8 +134,8 @@ class PartitionOffsetsRow:
         null_if=before("ListOffsets", 2),
     )
     max_timestamp_offset: Int64 | None = column(
-        "Offset of the record with the largest timestamp; null if no record has one, the brokers are older than Kafka "
-        "3.0, or problem is set.",
+        "Offset of the record with the largest timestamp; null if no record has one, that record is not below the "
+        "high watermark yet, the brokers are older than Kafka 3.0, or problem is set.",
         null_if=ALWAYS,
     )
     max_timestamp: Timestamp | None = column(
@@ -156,7 +156,9 @@ class PartitionOffsetsRow:
         null_if=ALWAYS,
     )
     leader_epoch: Int32 | None = column(
-        "Leader epoch at the high watermark; null if the log is empty, or the brokers do not return it.", null_if=ALWAYS
+        "Epoch of the leader that returned the high watermark, also if the log is empty; null if the brokers do "
+        "not return it, or problem is set.",
+        null_if=ALWAYS,
     )
     read_at_ms: Timestamp | None = column("Time at which the high watermark was received; null if it was not.")
     problem: str | None = column(
