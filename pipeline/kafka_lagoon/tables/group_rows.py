@@ -44,7 +44,11 @@ class ConsumerGroupRow:
     assignment_epoch: Int32 | None = column(
         "Epoch of the target assignment (KIP-848); null for classic groups.", null_if=_CLASSIC
     )
-    problem: str | None = column("Reason why the group could not be described; null if it was described.")
+    problem: str | None = column(
+        "Reason why the group could not be described: Kafka's name of the error, GROUP_TYPE_NOT_DESCRIBED, or "
+        "MEMBER_PROTOCOL_UNREADABLE (it was described, and a subscription or assignment of a member cannot be "
+        "decoded). Null if there is none.",
+    )
     topology_epoch: Int32 | None = column(
         "Epoch of the topology of a streams group (KIP-1071); null for other groups, and without a topology. Null in "
         "rows of version 0.1.0.",
@@ -80,9 +84,9 @@ class GroupMemberRow:
         "Epoch of the member (KIP-848); null for classic groups.", null_if=_of_groups(_CLASSIC)
     )
     problem: str | None = column(
-        "Reason why the assignment is not known: MEMBER_PROTOCOL_UNREADABLE, ASSIGNMENT_NOT_RETURNED, "
-        "TOPOLOGY_NOT_RETURNED, or UNKNOWN_TOPIC_ID (no broker knows a topic with an id of the assignment). Null if it is "
-        "known."
+        "Reason why the subscription or an assignment is not known: MEMBER_PROTOCOL_UNREADABLE (of a classic "
+        "group; either may be known), ASSIGNMENT_NOT_RETURNED, TOPOLOGY_NOT_RETURNED, or UNKNOWN_TOPIC_ID (no "
+        "broker knows a topic with an id of an assignment). Null if they are known.",
     )
     subscribed_pattern: str | None = column(
         "Regular expression of topics that the member of a consumer group subscribes to (KIP-848); null if it has none. "
