@@ -151,6 +151,15 @@ def test_a_request_may_use_an_older_version_than_the_highest() -> None:
     assert {row.api_version for row in taken.of(CoverageRow) if row.api == "OffsetFetch"} == {9}
 
 
+def test_commits_without_metadata_and_without_an_offset() -> None:
+    """Brokers store an empty text, and any offset that a client sends, also -1."""
+    state = healthy()
+    state.groups["reader"].commits["orders", 1] = FakeCommit(-1)
+    rows = {row.partition: row for row in captured(state).of(CommittedOffsetRow)}
+    assert (rows[0].committed_offset, rows[0].metadata, rows[0].problem) == (90, "", None)
+    assert (rows[1].committed_offset, rows[1].metadata, rows[1].problem) == (None, None, "NO_COMMIT")
+
+
 def test_requests_do_not_grow_with_partitions_or_groups() -> None:
     """No API is requested once per partition or per group."""
 

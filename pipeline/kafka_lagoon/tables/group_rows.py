@@ -138,14 +138,17 @@ class CommittedOffsetRow:
     committed_leader_epoch: Int32 | None = column(
         "Leader epoch of the last consumed record; null if the group did not commit it.", null_if=ALWAYS
     )
-    metadata: str | None = column("Free text stored with the commit; null if there is none.", null_if=ALWAYS)
+    metadata: str | None = column(
+        "Free text stored with the commit, empty if the group stored none; null without a commit.", null_if=ALWAYS
+    )
     read_at_ms: Timestamp | None = column(
         "Time at which the commit was received from the coordinator; null if it was not."
     )
     problem: str | None = column(
-        "Reason why the commit could not be read; COMMIT_NEGATIVE if the stored offset is below 0; UNSTABLE_OFFSET_COMMIT if "
-        "an open transaction will replace it; or the error of the topic, such as UNKNOWN_TOPIC_OR_PARTITION if it was deleted. "
-        "Null if there is none."
+        "Reason why the commit could not be read; NO_COMMIT if the stored offset is -1; COMMIT_NEGATIVE if it is "
+        "below that; UNSTABLE_OFFSET_COMMIT if an open transaction is about to replace it; or the error of the "
+        "topic, such as UNKNOWN_TOPIC_OR_PARTITION if it was deleted, or created during the snapshot. Null if "
+        "there is none.",
     )
 
 
