@@ -92,12 +92,20 @@ class RestoreReceiptRow:
     records_read_back: Int64 | None = column(
         "Number of records that were read back; null if they could not be read.", null_if="problem IS NOT NULL"
     )
-    digest: str = column("Hash of the archived records' keys, values, headers, timestamps and order.")
+    digest: str = column(
+        "Hash of the archived records' keys, values, headers, timestamps and order; without timestamps if the "
+        "target stores the time of appending instead.",
+    )
     digest_read_back: str | None = column(
         "The same hash of the records that were read back; null if they could not be read.",
         null_if="problem IS NOT NULL",
     )
-    problem: str | None = column("Reason why the target is not known to be equal; null if it is equal.", null_if=ALWAYS)
+    problem: str | None = column(
+        "Reason why the target is not known to be equal: RECORDS_DIFFER, RECORDS_MISSING, RECORDS_DOUBLED, "
+        "ORDER_DIFFERS, OPEN_TRANSACTION (of others, so it could not be read), or why else it could not be read; "
+        "OTHER_RECORDS if it is equal except for records of others. Null if it is equal.",
+        null_if=ALWAYS,
+    )
     checked_at_ms: Timestamp = column("Time at which the target was read back.")
     other_records: Int64 | None = column(
         "Number of records that others wrote during the restore, before its last record; null if they could not be counted.",
