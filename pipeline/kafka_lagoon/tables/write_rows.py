@@ -43,7 +43,11 @@ class AdminActionRow:
     source: str | None = column("File and line that requested the action; null for a command line.", null_if=ALWAYS)
     user: str = column("Name of the operating system's user who ran it.")
     host: str = column("Name of the machine that it ran on.")
-    principal: str | None = column("User name of SASL; null for other authentication.", null_if=ALWAYS)
+    principal: str | None = column(
+        "User name of SASL, or the principal of Kerberos; null for login by a token (delegation tokens, OAuth), "
+        "and without SASL.",
+        null_if=ALWAYS,
+    )
     software_version: str = column("Version of this package.")
 
 
