@@ -160,6 +160,14 @@ def test_commits_without_metadata_and_without_an_offset() -> None:
     assert (rows[1].committed_offset, rows[1].metadata, rows[1].problem) == (None, None, "NO_COMMIT")
 
 
+def test_each_kind_of_offset_is_an_item() -> None:
+    """The end offset before the commits, and six kinds after them, fail for a partition without a leader."""
+    state = healthy()
+    state.add_topic("leaderless", 1).partitions[0].leader_id = -1
+    (row,) = (one for one in captured(state).of(CollectionFailureRow) if one.api == "ListOffsets")
+    assert (row.topic, row.partition, row.error_name, row.items) == ("leaderless", 0, "LEADER_NOT_AVAILABLE", 7)
+
+
 def test_requests_do_not_grow_with_partitions_or_groups() -> None:
     """No API is requested once per partition or per group."""
 

@@ -166,12 +166,17 @@ class CollectionFailureRow:
     )
     scope: str = column("Items of the request, for people: the first three, and the number of the others.")
     error_code: Int32 | None = column(
-        "Kafka's number of the error; null without a response.", null_if="message IS NOT NULL"
+        "Kafka's number of the error; null if no broker gave one: without a response, or if we refuse the response.",
+        null_if="message IS NOT NULL",
     )
-    error_name: str = column("Kafka's name of the error, or our name for a request without a response.")
+    error_name: str = column(
+        "Kafka's name of the error, or our name where no broker gave one, such as CONNECTION_LOST or "
+        "CONTRADICTORY_ANSWER.",
+    )
     attempts: Int32 = column("Highest number of attempts of a request.")
     elapsed_ms: Int64 | None = column(
-        "Milliseconds until the last attempt was given up; null if no request was sent.", null_if="attempts = 0"
+        "Milliseconds until the last attempt was given up; 0 if no request was sent, or if we refuse the response.",
+        null_if="attempts = 0",
     )
     message: str | None = column(
         "Message of the broker or of the network; null if there is none.", null_if="error_code IS NOT NULL"
@@ -198,6 +203,7 @@ class CollectionFailureRow:
         "Path of the log directory; null if the scope has none, or if the items differ.", null_if=ALWAYS
     )
     items: Int64 | None = column(
-        "Number of items (partitions, groups, topics) with this failure. Null in rows of version 0.1.0.",
+        "Number of items (partitions, groups, topics) with this failure; each kind of offset of a partition is "
+        "one (ListOffsets). Null in rows of version 0.1.0.",
         null_if="false",
     )
