@@ -73,8 +73,8 @@ class RecordRangeRow:
     aborted: Int64 = column("Offsets of records of aborted transactions, which read_committed leaves out.")
     compacted: Int64 = column("Offsets whose records compaction has removed.")
     lost: Int64 = column(
-        "Offsets that retention or DeleteRecords removed before they were read, or that the log lacks although its topic is "
-        "not compacted."
+        "Offsets that retention or DeleteRecords removed before they were read, or that the log lacks although "
+        "its topic is not compacted; if problem is COUNTS_LOST, all offsets without a record.",
     )
     corrupt: Int64 = column("Offsets that could not be decoded: see table record_problems.")
     bytes_fetched: Int64 = column("Bytes of record batches received, before decompression.")
@@ -87,8 +87,9 @@ class RecordRangeRow:
         "Leader epoch in which the last offset of the range was written; null if no batch has one.", null_if=ALWAYS
     )
     problem: str | None = column(
-        "LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED, NOT_CONFIRMED (brokers disagree), or the reason why the range "
-        "ended early; null if there is none."
+        "LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED, NOT_CONFIRMED (brokers disagree), COUNTS_LOST (the "
+        "row was made again from table records: its other counts and bytes are 0), or the reason why the range "
+        "ended early; null if there is none.",
     )
     planned_at_ms: Timestamp = column("Time at which the run requested the end offsets.")
     sequence: Int64 | None = column(
