@@ -9,6 +9,7 @@ import pytest
 from kafka_lagoon.admin.cluster import Identity
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
 from kafka_lagoon.protocol.messages.metadata import (
     METADATA,
     MetadataBroker,
@@ -207,6 +208,28 @@ def test_a_change_meanwhile_is_believed(state: FakeCluster, connect: Callable[[]
     topology, _ = check_again(cluster, before, deadline)
     assert topology.metadata.topics[0].partitions[0].isr_nodes == (1,)
     assert topology.disputed == {("orders", 0)}
+
+
+def test_a_broker_that_is_not_described_may_be_the_controller() -> None:
+    """Each of the two columns is known without the other one."""
+    known = DescribeClusterBroker(broker_id=1, host="h1", port=9092, rack=None, is_fenced=False)
+    described = DescribeClusterResponse(
+        error_code=0,
+        error_message=None,
+        cluster_id="c",
+        controller_id=1,
+        brokers=(known,),
+        cluster_authorized_operations=0,
+    )
+    identity = Identity(described=described, controller_id=2, controller_problem=None, failures=())
+    rows = list(broker_rows(metadata(), identity))
+    assert [(row.is_controller, row.is_fenced, row.problem) for row in rows] == [
+        (False, False, None),
+        (True, None, NOT_DESCRIBED),
+    ]
+    nobody = Identity(described=described, controller_id=None, controller_problem="NO_CONTROLLER", failures=())
+    first, _ = broker_rows(metadata(), nobody)
+    assert (first.is_controller, first.is_fenced, first.problem) == (None, False, "NO_CONTROLLER")
 
 
 def test_brokers_without_a_description() -> None:

@@ -30,16 +30,17 @@ class BrokerRow:
     )
     rack: str | None = column("broker.rack; null if none is set.", null_if=ALWAYS)
     is_controller: bool | None = column(
-        "True for the active controller: the leader of the metadata quorum, or with ZooKeeper the controller in metadata. "
-        "Null if problem is set."
+        "True for the active controller: the leader of the metadata quorum, or with ZooKeeper the controller in "
+        "metadata. Null if problem says why it is not known.",
     )
     is_fenced: bool | None = column(
-        "True if the controller has fenced the broker; null if brokers do not return it (before Kafka 2.8), or problem is set.",
+        "True if the controller has fenced the broker; null if brokers do not return it (before Kafka 2.8), or "
+        "problem says why it is not known.",
         null_if=before("DescribeCluster", 0),
     )
     problem: str | None = column(
-        "Reason why is_controller or is_fenced is null: Kafka's name of the error, NO_CONTROLLER, or NOT_DESCRIBED "
-        "(DescribeCluster left the broker out). Null if there is none."
+        "Reason why is_controller or is_fenced is null, while the other one may be known: Kafka's name of the "
+        "error, NO_CONTROLLER, or NOT_DESCRIBED (DescribeCluster left the broker out). Null if there is none.",
     )
 
 
@@ -51,10 +52,16 @@ class TopicRow:
     topic_id: str | None = column(
         "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
-    is_internal: bool | None = column("True if Kafka keeps its own state in the topic; null if problem is set.")
-    partitions: Int32 | None = column("Number of partitions; null if problem is set.")
+    is_internal: bool | None = column(
+        "True if Kafka keeps its own state in the topic; null if problem is Kafka's error.",
+    )
+    partitions: Int32 | None = column(
+        "Number of partitions in the first metadata; null if problem is Kafka's error, TOPIC_CREATED_... or "
+        "PARTITIONS_ADDED_...",
+    )
     replication_factor: Int32 | None = column(
-        "Replicas of the first partition, as Kafka's tools print it; null if there is no partition, or problem is set.",
+        "Replicas of the first partition, as Kafka's tools print it; null if there is no partition, or problem is "
+        "Kafka's error or TOPIC_CREATED_...",
         null_if="partitions = 0",
     )
     problem: str | None = column(
