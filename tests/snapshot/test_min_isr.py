@@ -18,8 +18,16 @@ from kafka_lagoon.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsTopic,
 )
 from kafka_lagoon.protocol.messages.metadata import MetadataPartition, MetadataResponse, MetadataTopic
-from kafka_lagoon.snapshot.min_isr import EligibleAnswers, read_eligible_leaders
-from kafka_lagoon.snapshot.topology import Durability, EligibleLeaders, partition_rows, topology_of
+from kafka_lagoon.snapshot.min_isr import MIN_ISR_NOT_RETURNED, EligibleAnswers, read_eligible_leaders
+from kafka_lagoon.snapshot.topology import (
+    ELIGIBLE_NOT_RETURNED,
+    Durability,
+    EligibleLeaders,
+    partition_rows,
+    topology_of,
+)
+from kafka_lagoon.tables.cluster_rows import PartitionRow
+from kafka_lagoon.tables.columns import columns_of
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.fake.answers import SPOKEN
@@ -168,3 +176,11 @@ def test_a_failure(state: FakeCluster) -> None:
     state.faults = [Fault(API.key, Close(), times=1_000)]
     answers = read(state)
     assert (answers.eligible, answers.failure and answers.failure.api) == ({}, "DescribeTopicPartitions")
+
+
+def test_the_comment_of_partitions_names_these_problems() -> None:
+    """Readers of the table find what a name means there."""
+    names = (MIN_ISR_NOT_RETURNED, ELIGIBLE_NOT_RETURNED)
+    assert names == ("MIN_INSYNC_REPLICAS_NOT_RETURNED", "ELIGIBLE_LEADERS_NOT_RETURNED")
+    (comment,) = (one.comment for one in columns_of(PartitionRow) if one.name == "problem")
+    assert all(name in comment for name in names)

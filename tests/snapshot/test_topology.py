@@ -39,7 +39,7 @@ from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault
 
 NOT_READ = Durability(min_insync_replicas={}, eligible={}, problems={}, eligible_problem=None)
-UNKNOWN_TOPIC, REFUSED = 3, 29
+UNKNOWN_TOPIC, REFUSED, LISTENER_NOT_FOUND = 3, 29, 72
 
 
 def metadata(**values: Any) -> MetadataResponse:
@@ -230,6 +230,12 @@ def test_a_broker_that_is_not_described_may_be_the_controller() -> None:
     nobody = Identity(described=described, controller_id=None, controller_problem="NO_CONTROLLER", failures=())
     first, _ = broker_rows(metadata(), nobody)
     assert (first.is_controller, first.is_fenced, first.problem) == (None, False, "NO_CONTROLLER")
+
+
+def test_a_leader_without_our_listener() -> None:
+    """Brokers name no leader for us then, and the reason."""
+    row = partition(error_code=LISTENER_NOT_FOUND, leader_id=-1)
+    assert (row.leader_id, row.is_leaderless, row.problem) == (None, True, "LISTENER_NOT_FOUND")
 
 
 def test_brokers_without_a_description() -> None:

@@ -80,7 +80,8 @@ class PartitionRow:
     )
     partition: Int32 = column("Partition number.")
     leader_id: Int32 | None = column(
-        "Broker that leads the partition; null if there is no leader.", null_if="is_leaderless"
+        "Broker that leads the partition; null if there is no leader, or if problem is LISTENER_NOT_FOUND.",
+        null_if="is_leaderless",
     )
     leader_epoch: Int32 | None = column(
         "Epoch of the leader; null if the brokers do not return it.", null_if=before("Metadata", 7)
@@ -98,7 +99,10 @@ class PartitionRow:
         "Last known eligible leader replicas (KIP-966); null if the cluster does not record them.",
         null_if=_NO_ELIGIBLE_LEADERS,
     )
-    is_leaderless: bool | None = column("True if no broker leads the partition: neither reads nor writes are possible.")
+    is_leaderless: bool | None = column(
+        "True if no broker leads the partition: neither reads nor writes are possible. Also true if problem is "
+        "LISTENER_NOT_FOUND: the leader has no listener of the name of ours, so that it serves others only.",
+    )
     is_under_replicated: bool | None = column(
         "True if fewer replicas are in sync than the partition has (kafka-topics --under-replicated-partitions). Replicas that "
         "a reassignment adds are left out, if reassignments could be listed."
@@ -118,8 +122,10 @@ class PartitionRow:
         null_if=_RACK_UNKNOWN,
     )
     problem: str | None = column(
-        "Kafka's name of the partition's error, a change of the topic during the snapshot, or the reason why "
-        "min.insync.replicas or eligible leaders are not known. Null if there is none."
+        "Kafka's name of the partition's error, a change of the topic during the snapshot, BROKERS_DISAGREE (each "
+        "describes the partition in another way), or the reason why min.insync.replicas "
+        "(MIN_INSYNC_REPLICAS_NOT_RETURNED or an error) or eligible leaders (ELIGIBLE_LEADERS_NOT_RETURNED or an "
+        "error) are not known. Null if there is none.",
     )
 
 

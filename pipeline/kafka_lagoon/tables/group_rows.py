@@ -232,7 +232,11 @@ class ConsumerLagRow:
     client_id: str | None = column("client.id of that member.", null_if="member_id IS NULL")
     client_host: str | None = column("Address of that member as the coordinator sees it.", null_if="member_id IS NULL")
     problem: str | None = column(
-        "Reason why the commit, an offset of the log or the member is not known; null if there is none."
+        "Reason why the commit, an offset of the log or the member is not known: Kafka's name of the error, a "
+        "change of the topic during the snapshot, NO_COMMIT, COMMIT_NEGATIVE, OFFSET_NOT_RETURNED, "
+        "SHARE_NOT_STARTED (no member has read from the partition yet), SHARE_START_NEGATIVE, "
+        "SHARE_LAG_NOT_RETURNED, or the problem of the group. UNSTABLE_OFFSET_COMMIT if an open transaction is "
+        "about to replace the commit. Null if there is none.",
     )
     time_lag_problem: str | None = column(
         "Reason why the first unread record is not known: Kafka's name of the error, COMMIT_PAST_END, LOG_TRUNCATED (by the "
