@@ -17,7 +17,8 @@ class TransactionRow:
     coordinator_id: Int32 = column("Broker that coordinates the transaction.")
     timeout_ms: Int32 | None = column("transaction.timeout.ms of the producer; null if problem is set.")
     started_at_ms: Timestamp | None = column(
-        "Start of the open transaction, or of the last transaction if none is open; null if there was none.",
+        "Start of the open transaction, or of the last transaction if none is open; null if there was none since "
+        "a producer took over the id.",
         null_if=ALWAYS,
     )
     duration_ms: Int64 | None = column(
@@ -48,7 +49,9 @@ class PartitionProducerRow:
         "Sequence number of the producer's last record; null if the broker does not know it.", null_if=ALWAYS
     )
     last_written_at_ms: Timestamp | None = column(
-        "Timestamp of the producer's last record; null if the broker does not know it.", null_if=ALWAYS
+        "Timestamp of the producer's last record, or of the marker that ended its transaction if that is later; "
+        "null if the broker does not know it.",
+        null_if=ALWAYS,
     )
     coordinator_epoch: Int32 | None = column(
         "Epoch of the coordinator that ended the producer's last transaction; null if none has ended.", null_if=ALWAYS
