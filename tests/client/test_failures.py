@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import kafka_lagoon
-from kafka_lagoon.client.failures import UNSUPPORTED, Scope, ScopeType, failure_of, own_failure, refusal_name
+from kafka_lagoon.client.failures import _NAMES, UNSUPPORTED, Scope, ScopeType, failure_of, own_failure, refusal_name
+from kafka_lagoon.client.metadata_checks import CONTRADICTION, NOT_RETURNED
 from kafka_lagoon.errors import (
     AddressRefused,
     AuthenticationFailed,
@@ -19,6 +20,7 @@ from kafka_lagoon.errors import (
     UnsupportedVersion,
 )
 from kafka_lagoon.protocol.messages.metadata import METADATA
+from tests.documents import page
 
 PRODUCT = Path(kafka_lagoon.__file__).parent
 SCOPES = (
@@ -101,3 +103,9 @@ def test_failures_are_constructed_in_one_place() -> None:
         if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "Failure"
     }
     assert callers == {"client/failures.py"}
+
+
+def test_the_page_of_tables_has_the_names_of_every_request() -> None:
+    """Columns `problem` list only names that are their own."""
+    names = {name for _, name in _NAMES} | {"PROTOCOL_ERROR", CONTRADICTION, NOT_RETURNED}
+    assert {name for name in names if name not in page("tables")} == set()
