@@ -28,6 +28,13 @@ def listed(group_type: str) -> GroupListing:
     )
 
 
+def test_a_classic_group_that_was_deleted_after_it_was_listed() -> None:
+    """Before version 6 of DescribeGroups it has state Dead and no error: it was not described, and is not a group without members."""
+    dead = classic.DescribedGroup(error_code=0, group_id="g", group_state="Dead", members=())
+    group, members = classic_group(listed("classic"), dead, 1, ConsumerProtocol())
+    assert (group.state, group.members, group.problem, members) == ("Stable", None, "GROUP_ID_NOT_FOUND", [])
+
+
 def test_members_of_a_share_group_may_have_the_same_partitions() -> None:
     """Each member has its own row with all of its partitions."""
     owned = share.ShareGroupTopicPartitions(topic_id=TOPIC_ID, topic_name="t", partitions=(0, 1))

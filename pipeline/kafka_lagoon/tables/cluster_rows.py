@@ -101,7 +101,7 @@ class PartitionRow:
     )
     is_leaderless: bool | None = column(
         "True if no broker leads the partition: neither reads nor writes are possible. Also true if problem is "
-        "LISTENER_NOT_FOUND: the leader has no listener of the name of ours, so that it serves others only.",
+        "LISTENER_NOT_FOUND: the leader has no listener of the name that we use, and serves clients of others.",
     )
     is_under_replicated: bool | None = column(
         "True if fewer replicas are in sync than the partition has (kafka-topics --under-replicated-partitions). Replicas that "
@@ -138,12 +138,13 @@ class PartitionOffsetsRow:
         "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
     )
     partition: Int32 = column("Partition number.")
-    log_start_offset: Int64 | None = column("First offset that can be read; null if problem is set.")
+    log_start_offset: Int64 | None = column("First offset that can be read; null if problem says why.")
     high_watermark: Int64 | None = column(
-        "First offset that is not yet replicated to all in-sync replicas: the end for readers; null if problem is set."
+        "First offset that is not yet replicated to all in-sync replicas: the end for readers; null if problem says "
+        "why."
     )
     last_stable_offset: Int64 | None = column(
-        "End for read_committed: the start of the oldest open transaction, else the high watermark; null if problem is set.",
+        "End for read_committed: the start of the oldest open transaction, else the high watermark; null if problem says why.",
         null_if=before("ListOffsets", 2),
     )
     max_timestamp_offset: Int64 | None = column(
@@ -175,8 +176,8 @@ class PartitionOffsetsRow:
     )
     read_at_ms: Timestamp | None = column("Time at which the high watermark was received; null if it was not.")
     problem: str | None = column(
-        "Reason why an offset is missing: Kafka's name of the first error, OFFSET_NOT_RETURNED, or a change of the topic "
-        "during the snapshot. Null if there is none."
+        "Reason why an offset is missing, while others may be known: Kafka's name of the first error, "
+        "OFFSET_NOT_RETURNED, or a change of the topic during the snapshot. Null if there is none."
     )
 
 

@@ -37,8 +37,10 @@ class ConsumerGroupRow:
         "Protocol type, such as consumer or connect; empty for groups that only store commits."
     )
     state: str | None = column("State as Kafka spells it, e.g. Stable or Empty; null if unknown.")
-    protocol: str | None = column("Assignor in use; null or empty if the group has none.", null_if=ALWAYS)
-    coordinator_id: Int32 | None = column("Broker that coordinates the group; null if unknown.")
+    protocol: str | None = column("Assignor in use; null if the group has none.", null_if=ALWAYS)
+    coordinator_id: Int32 | None = column(
+        "Broker that coordinates the group, or that listed it if no other is known to."
+    )
     members: Int32 | None = column("Number of members; null if the group could not be described.")
     group_epoch: Int32 | None = column("Epoch of the group (KIP-848); null for classic groups.", null_if=_CLASSIC)
     assignment_epoch: Int32 | None = column(
