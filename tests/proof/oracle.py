@@ -56,11 +56,15 @@ class Kafka:
         return AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
 
     def describe(self, topics: Collection[str]) -> dict[str, TopicDescription]:
-        """Describe topics that exist."""
+        """Describe topics that exist. After an error a new client is used: the old one may wait for a controller that is down."""
         if not topics:
             return {}
         described = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=self._timeout_s)
-        return {name: future.result(self._timeout_s) for name, future in described.items()}
+        try:
+            return {name: future.result(self._timeout_s) for name, future in described.items()}
+        except (KafkaException, TimeoutError):
+            self._admin = self._connected()
+            raise
 
     def offsets(self, topics: Iterable[LiveTopic], spec: OffsetSpec, isolation: IsolationLevel) -> dict[Partition, int]:
         """List an offset of each partition."""
