@@ -124,7 +124,7 @@ class Topics:
         if topic not in self.live or self.live[topic].kind == "unclean":
             return
         live, reader = self.live[topic], self._world.reader
-        with suppress(KafkaException):
+        with suppress(KafkaException, TimeoutError):  # the latter of a future: no answer yet
             starts, ends = reader.starts([live]), reader.ends([live], IsolationLevel.READ_UNCOMMITTED)
             wanted = [
                 TopicPartition(live.name, at.partition, start + (ends[at] - start) * percent // 100)
