@@ -36,6 +36,20 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["lagoon.prom"]
 
 
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    """A pipe, a link and /dev/stdout, which is one, keep their names: for root the whole machine would lose /dev/null."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "link").symlink_to("file")
+    for name, reason in (("pipe", "not a file"), ("link", "a link")):
+        with pytest.raises(OSError, match=reason):
+            replace_file(tmp_path / name, [SAMPLE])
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 3
+
+
 @pytest.mark.parametrize(
     ("cluster", "expected"),
     [("prod", "lagoon-run-snapshot-prod.prom"), ("../a b", "lagoon-run-snapshot-..%2Fa%20b.prom")],
