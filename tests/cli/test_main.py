@@ -54,6 +54,18 @@ def test_a_list_without_names_is_refused(name: str) -> None:
                     action.type(text)
 
 
+@pytest.mark.parametrize("name", sorted(name for name, listed in COMMANDS.items() if listed.place))
+def test_an_empty_name_is_refused(name: str) -> None:
+    """It must not stand for another cluster, another warehouse, all records, or no group."""
+    places = {"--bootstrap-servers", "--cluster", "--warehouse", "--pattern", "--where"}
+    for action in Parser(name, declaration(name))._actions:  # argparse has no other list of them
+        if places.intersection(action.option_strings) and name != "permissions":  # which connects to nothing
+            for text in ("", " "):
+                assert callable(action.type), action.option_strings
+                with pytest.raises(ArgumentTypeError):
+                    action.type(text)
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

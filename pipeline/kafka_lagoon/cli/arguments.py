@@ -102,7 +102,7 @@ def add_settings_options(parser: argparse.ArgumentParser) -> None:
 
 def add_warehouse(parser: argparse.ArgumentParser) -> None:
     """Declare the option that names the location of the tables."""
-    parser.add_argument("--warehouse", metavar="PLACE", help="short for --set warehouse=PLACE")
+    parser.add_argument("--warehouse", type=not_empty, metavar="PLACE", help="short for --set warehouse=PLACE")
 
 
 def add_create(parser: argparse.ArgumentParser) -> None:
@@ -131,6 +131,13 @@ def add_flags(parser: argparse.ArgumentParser, meanings: Mapping[str, str]) -> N
 def split_names(text: str) -> list[str]:
     """Split names that are separated by commas; blanks around them are not part of them."""
     return [name for part in text.split(",") if (name := part.strip())]
+
+
+def not_empty(text: str) -> str:
+    """Refuse a text without letters: a script's variable may be empty, and must not stand for a default."""
+    if text.strip():
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} is empty: give it a value, or leave the option out")
 
 
 def names(text: str) -> list[str]:
@@ -162,9 +169,9 @@ def ids(text: str) -> list[int]:
 
 
 def pattern(text: str) -> re.Pattern[str]:
-    """Parse a regular expression."""
+    """Parse a regular expression. An empty one is refused: it matches no name."""
     try:
-        return compile_pattern(text)
+        return compile_pattern(not_empty(text))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

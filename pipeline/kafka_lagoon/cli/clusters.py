@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kafka_lagoon.cli.arguments import add_settings_options
+from kafka_lagoon.cli.arguments import add_settings_options, not_empty
 from kafka_lagoon.cli.conf_file import conf_file
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
@@ -38,10 +38,13 @@ def add_cluster_options(parser: ArgumentParser, timeout: str = "longest time for
         "-b",
         "--bootstrap-servers",
         "--bootstrap-server",
+        type=not_empty,
         metavar="HOST:PORT,...",
         help="HOST:PORT of brokers; short for --set kafka.bootstrap_servers=",
     )
-    parser.add_argument("--cluster", metavar="NAME", help="name of the cluster, from [clusters.NAME] in the settings")
+    parser.add_argument(
+        "--cluster", type=not_empty, metavar="NAME", help="name of the cluster, from [clusters.NAME] in the settings"
+    )
     add_settings_options(parser)
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help=timeout)
 

@@ -6,7 +6,7 @@ Clusters do not depend on each other: if one fails, the others are archived.
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
-from kafka_lagoon.cli.arguments import add_create, add_flags, names, parsed_time
+from kafka_lagoon.cli.arguments import add_create, add_flags, names, not_empty, parsed_time
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.file_modes import check_creation, loaded
 from kafka_lagoon.cli.jobs import JOB
@@ -58,7 +58,10 @@ class IngestArguments:
 def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("--topics", type=names, metavar="A,B", help="names of topics")
     parser.add_argument(
-        "--pattern", metavar="REGEX", help="regular expression of whole names of topics, e.g. 'orders-.*'"
+        "--pattern",
+        type=not_empty,
+        metavar="REGEX",
+        help="regular expression of whole names of topics, e.g. 'orders-.*'",
     )
     parser.add_argument(
         "--from",

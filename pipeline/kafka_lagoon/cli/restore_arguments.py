@@ -3,7 +3,16 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
-from kafka_lagoon.cli.arguments import MOST_INT16, add_flags, names, number_from, parsed_time, pattern, split_names
+from kafka_lagoon.cli.arguments import (
+    MOST_INT16,
+    add_flags,
+    names,
+    not_empty,
+    number_from,
+    parsed_time,
+    pattern,
+    split_names,
+)
 from kafka_lagoon.cli.file_modes import check_creation, loaded
 from kafka_lagoon.cli.planned_actions import confirmation_problems
 from kafka_lagoon.clock import Clock
@@ -48,7 +57,10 @@ def declare(parser: ArgumentParser) -> None:
     for option, form, meaning in repeated:
         parser.add_argument(option, action="append", default=[], metavar=form, help=meaning)
     parser.add_argument(
-        "--where", metavar="SQL", help="only records that meet a condition over the columns of table records"
+        "--where",
+        type=not_empty,
+        metavar="SQL",
+        help="only records that meet a condition over the columns of table records",
     )
     parser.add_argument(
         "--from", dest="start", metavar="TIME", help=f"only records with timestamps at or after this time ({FORMS})"

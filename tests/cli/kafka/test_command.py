@@ -102,6 +102,10 @@ def test_the_help_names_every_verb(capsys: pytest.CaptureFixture[str]):
             ["--set", "clusters.spare.bootstrap_servers=a:1", "--cluster", "sapre", "-b", "a:1"],
             "--cluster sapre: no such cluster in the settings (spare)",
         ),
+        (
+            ["--set", "clusters.a.bootstrap_servers=a:1", "--set", "clusters.b.bootstrap_servers=b:1", "--cluster", ""],
+            "--cluster: '' is empty: give it a value, or leave the option out; see lagoon kafka versions --help",
+        ),
         (["-b", "a:1", "--set", "kafka.nope=1"], "kafka.nope: no such setting"),
     ],
 )

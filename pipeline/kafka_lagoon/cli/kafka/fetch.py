@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, cast
 
-from kafka_lagoon.cli.arguments import names_among
+from kafka_lagoon.cli.arguments import names_among, not_empty
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext, refuse
 from kafka_lagoon.cli.kafka.fetch_ranges import FetchRange, Missing, fetch_ranges, start_specs
@@ -81,6 +81,7 @@ def _declare(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--from",
         dest="start",
+        type=not_empty,
         metavar="WHERE",
         help=f"start position (default: earliest; with --follow latest): {SPELLINGS}",
     )
