@@ -102,6 +102,11 @@ def test_a_closed_input_is_empty(words: str, line: str) -> None:
     assert lines.count("\n") == 1
 
 
+def test_a_full_disk_of_standard_error_changes_no_exit_code() -> None:
+    """Nothing ends because a line cannot be written there: 2 stays 2, and was 1."""
+    assert _shell("kafka topics --frob", "2>/dev/full") == (2, "", "")
+
+
 @pytest.mark.parametrize("streams", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_closed_output_is_discarded(streams: str) -> None:
     """A closed stream is /dev/null: a socket or a file never gets its number."""

@@ -145,9 +145,14 @@ def say_version() -> int:
 
 
 def warn(line: str) -> None:
-    """Print a line on standard error."""
+    """Print a line on standard error. What is done must not end, nor its exit code change, because it cannot be written."""
     with _LIVE_LINE.hidden():
-        print(f"lagoon: {printable(line)}", file=sys.stderr, flush=True)  # noqa: T201  this is where the product speaks
+        try:
+            print(f"lagoon: {printable(line)}", file=sys.stderr, flush=True)  # noqa: T201  this is where the product speaks
+        except BrokenPipeError:
+            raise
+        except OSError:  # the disk of a log is full: nobody reads a complaint there
+            pass
 
 
 def is_confirmed(request: str) -> bool:
