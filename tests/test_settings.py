@@ -199,6 +199,20 @@ def test_wrong_values_in_plain_words(tmp_path: Path, section: str, value: str) -
     assert {where for where in located if where.count(".")} <= {section, *(f"{section}.{name}" for name in keys)}
 
 
+@pytest.mark.parametrize("value", ["true", "false", "nan", "inf", "1.5"])
+@pytest.mark.parametrize(
+    "name",
+    ["kafka.request_timeout_ms", "kafka.max_bytes_per_second", "snapshot.deadline_ms", "retention.records_days"],
+)
+def test_what_is_no_whole_number(tmp_path: Path, name: str, value: str) -> None:
+    """A switch is none: `records_days = true` would keep the records of one day."""
+    section, _, key = name.partition(".")
+    text = f"[{section}]\n{key} = {value}\n"
+    text = text if section == "kafka" else f'[kafka]\nbootstrap_servers = "a:1"\n{text}'
+    overrides = ("warehouse=/lake", "kafka.bootstrap_servers=a:1")
+    assert faults(tmp_path, text, {}, overrides) == [f"{name}: must be a whole number"]
+
+
 @pytest.mark.parametrize(
     ("in_file", "named"), [(["Prod"], "Prod"), (["prod", "Prod"], "prod"), ([], "prod"), (["other"], "prod")]
 )

@@ -1,8 +1,8 @@
 """Declares the sections of the settings for the jobs, for queries and for metrics."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from kafka_lagoon.patterns import compile_pattern
 
@@ -11,6 +11,14 @@ class Strict(BaseModel):
     """A section of the settings: frozen, refuses unknown keys, and has no values in its error messages."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_switch(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse true where a number is due: pydantic takes it for 1, and 1 day of retention removes almost everything."""
+        if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation in (int, int | None):
+            raise ValueError("must be a whole number")
+        return value
 
 
 class SnapshotSettings(Strict):

@@ -131,6 +131,13 @@ def _mechanism(value: Any) -> Any:
     return value
 
 
+def _whole(value: Any) -> Any:
+    if isinstance(value, bool):  # pydantic would take true for 1
+        raise ValueError("must be a whole number")  # noqa: TRY004  pydantic makes a fault of ValueError alone
+    return value
+
+
+Whole = Annotated[int, _Check(_whole, before=True)]
 StoreType = Annotated[Literal["PEM", "PKCS12"], _Check(_store_type, before=True)]
 Protocol = Annotated[Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], _Check(_capital, before=True)]
 
@@ -162,31 +169,31 @@ class KafkaSettings:
     client_rack: str | None = _setting(
         None, description="Rack of this machine: records are read from a replica in this rack."
     )
-    request_timeout_ms: int = _setting(30_000, gt=0, le=LONGEST_MS, description="Longest wait for one response.")
-    socket_connection_setup_timeout_ms: int = _setting(
+    request_timeout_ms: Whole = _setting(30_000, gt=0, le=LONGEST_MS, description="Longest wait for one response.")
+    socket_connection_setup_timeout_ms: Whole = _setting(
         10_000, gt=0, le=LONGEST_MS, description="Longest wait for one connection."
     )
-    default_api_timeout_ms: int = _setting(
+    default_api_timeout_ms: Whole = _setting(
         60_000,
         gt=0,
         le=LONGEST_MS,
         description="Longest time for one request, retries included; and for a whole command without `--timeout`.",
     )
-    retry_backoff_ms: int = _setting(
+    retry_backoff_ms: Whole = _setting(
         100, gt=0, le=LONGEST_MS, description="First pause before a retry; doubles, with jitter."
     )
-    retry_backoff_max_ms: int = _setting(1_000, gt=0, le=LONGEST_MS, description="Longest pause before a retry.")
-    max_in_flight_requests_per_connection: int = _setting(
+    retry_backoff_max_ms: Whole = _setting(1_000, gt=0, le=LONGEST_MS, description="Longest pause before a retry.")
+    max_in_flight_requests_per_connection: Whole = _setting(
         5,
         gt=0,
         description="Most requests of a connection that wait for their responses; with TLS one for brokers before 3.5.",
     )
-    max_bytes_per_second: int | None = _setting(
+    max_bytes_per_second: Whole | None = _setting(
         None,
         gt=0,
         description="Most bytes a second that one process exchanges with all brokers of the cluster, on average.",
     )
-    receive_message_max_bytes: int = _setting(128 << 20, gt=0, description="Largest response that is read.")
+    receive_message_max_bytes: Whole = _setting(128 << 20, gt=0, description="Largest response that is read.")
     allowed_brokers: str | None = _setting(
         None,
         description="Comma-separated patterns (`*.example.org`, `*:9093`) of addresses; connections to other addresses that "

@@ -50,6 +50,7 @@ _REQUIREMENTS = {  # by the first word of pydantic's type of error
     "string": "must be text",
     "is": "must be text",  # is_instance_of: a secret
     "int": "must be a whole number",
+    "finite": "must be a whole number",  # nan and inf
     "bool": "must be true or false",
     "date": "must be a date such as 2026-12-24",
     **dict.fromkeys(("model", "dataclass", "dict", "mapping"), _SECTION),
