@@ -254,6 +254,10 @@ def _check_lines(lines: Sequence[str]) -> None:
         ("snapshot.deadline_ms=0", "snapshot.deadline_ms: must be above 0"),
         ("snapshot.lock_wait_ms=-1", "snapshot.lock_wait_ms: must be at least 0"),
         ("ingest.batch_limit_mb=2048", "ingest.batch_limit_mb: must be at most 2047"),
+        ("sql.threads=100000", "sql.threads: must be at most 4096"),
+        ("sql.memory_mb=17592186044416", "sql.memory_mb: must be at most 1099511627776"),
+        ("sql.spill_mb=17592186044416", "sql.spill_mb: must be at most 1099511627776"),
+        ("sql.timeout_ms=9000000000000000", "sql.timeout_ms: must be at most 2147483647"),
         ("ingest.check_crcs=maybe", "ingest.check_crcs: must be true or false"),
         ("records.writer=me", "records.writer: must be kernel or spark"),
         (

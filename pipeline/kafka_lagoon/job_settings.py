@@ -6,6 +6,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from kafka_lagoon.patterns import compile_pattern
 
+_MOST_MB = 1 << 40  # DuckDB counts bytes in 64 bits
+_LONGEST_MS = (1 << 31) - 1  # 24 days, as for Kafka; Python's threads cannot wait for ever longer
+_MOST_THREADS = 4096  # DuckDB starts all of them before a query: 100,000 take minutes
+
 
 class Strict(BaseModel):
     """A section of the settings: frozen, refuses unknown keys, and has no values in its error messages."""
@@ -218,15 +222,20 @@ class RestoreSettings(Strict):
 class SqlSettings(Strict):
     """Limits of DuckDB's queries: `lagoon sql`, `lag`, `health`, `changes`, `metrics`, `report`; `maintain` has no timeout."""
 
-    memory_mb: int | None = Field(None, gt=0, description="Most memory, in MiB; unset: 80 % of the machine's.")
-    threads: int | None = Field(None, gt=0, description="Most threads; unset: one per core.")
+    memory_mb: int | None = Field(
+        None, gt=0, le=_MOST_MB, description="Most memory, in MiB; unset: 80 % of the machine's."
+    )
+    threads: int | None = Field(None, gt=0, le=_MOST_THREADS, description="Most threads; unset: one per core.")
     spill_mb: int | None = Field(
         None,
         gt=0,
+        le=_MOST_MB,
         description="Most space that a query takes in the temporary folder when memory is short, in MiB; unset: 90 % of the "
         "space.",
     )
-    timeout_ms: int = Field(0, ge=0, description="Longest wait for the next rows of a query. 0: no limit.")
+    timeout_ms: int = Field(
+        0, ge=0, le=_LONGEST_MS, description="Longest wait for the next rows of a query. 0: no limit."
+    )
 
 
 class MetricsSettings(Strict):
