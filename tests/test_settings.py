@@ -199,6 +199,13 @@ def test_wrong_values_in_plain_words(tmp_path: Path, section: str, value: str) -
     assert {where for where in located if where.count(".")} <= {section, *(f"{section}.{name}" for name in keys)}
 
 
+def test_an_empty_pattern_is_unset(tmp_path: Path) -> None:
+    """An empty variable must not leave all topics out of a snapshot that is called complete."""
+    environ = {"LAGOON_SNAPSHOT__TOPICS": "", "LAGOON_SNAPSHOT__GROUPS": ""}
+    snapshot = load(conf(tmp_path, MINIMAL + '[snapshot]\ngroups = "a.*"\n'), environ).snapshot
+    assert (snapshot.topics, snapshot.groups) == (None, None)
+
+
 @pytest.mark.parametrize("value", ["true", "false", "nan", "inf", "1.5"])
 @pytest.mark.parametrize(
     "name",

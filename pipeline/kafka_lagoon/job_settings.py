@@ -85,8 +85,9 @@ class SnapshotSettings(Strict):
     @field_validator("topics", "exclude_topics", "groups", "exclude_groups")
     @classmethod
     def _is_a_pattern(cls, value: str | None) -> str | None:
+        """Check a pattern. An empty one is unset, as it is of an ingest: a variable of the environment may be empty."""
         compile_pattern(value or "")
-        return value
+        return value or None
 
     @model_validator(mode="after")
     def _one_exit_code(self) -> "SnapshotSettings":
