@@ -28,8 +28,16 @@ from kafka_lagoon.cli.terminal import UsageError
         (["snapshot", "--frob"], "unrecognized arguments: --frob; see lagoon snapshot --help"),
         (
             ["maintain", "--keep-hours", "soon"],
-            "--keep-hours: 'soon' is not a whole number; see lagoon maintain --help",
+            "--keep-hours: 'soon' is not a whole number from 0 on; see lagoon maintain --help",
         ),
+        (["maintain", "--keep-hours", "-1", "--force"], "--keep-hours: '-1' is not a whole number from 0 on; see"),
+        (["kafka", "transactions", "--longer-than-ms", "-1"], "--longer-than-ms: '-1' is not a whole number from 0 on"),
+        (["kafka", "transactions", "--longer-than-ms", "9" * 19], f"--longer-than-ms: '{'9' * 19}' is not a whole"),
+        (["kafka", "fetch", "t", "-n", "1_0"], "-n/--number: '1_0' is not a whole number; see lagoon kafka fetch"),
+        (["kafka", "fetch", "t", "--last", "٣"], "--last: '٣' is not a whole number; see lagoon kafka fetch --help"),
+        (["kafka", "fetch", "t:٣", "-b", "localhost:1"], "t:٣: not TOPIC or TOPIC:PARTITION,..."),
+        (["kafka", "log-dirs", "--broker", "٣"], "--broker: '٣' is not a list of numbers, such as 0,1; see lagoon"),
+        (["kafka", "configs", "broker", "٣", "-b", "localhost:1"], "٣: not the id of a broker"),
         (["maintain", "--frob"], "unrecognized arguments: --frob; see lagoon maintain --help"),
     ],
 )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 DUCKDB, SPARK = ENGINES = ("duckdb", "spark")
 MOST_INT16, MOST_INT32, MOST_INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 _DIGITS = re.compile(r"[0-9]{1,19}")
+_WHOLE = re.compile(r"[-+]?[0-9]{1,19}")  # int() takes digits of all scripts, and 1_000
 _EPOCH_MS = re.compile(r"-?[0-9]+")
 _MOST_DIGITS = 20  # more are outside of the calendar, and Python refuses to read thousands
 
@@ -80,10 +81,9 @@ def parse(command: "Command[Any]", name: str, argv: Sequence[str]) -> argparse.N
 
 
 def _whole_number(text: str) -> int:
-    try:
+    if _WHOLE.fullmatch(text):
         return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
 
 
 def add_settings_options(parser: argparse.ArgumentParser) -> None:
@@ -163,7 +163,7 @@ def names_among(known: Collection[str]) -> Callable[[str], list[str]]:
 def ids(text: str) -> list[int]:
     """Parse numbers of brokers or partitions that are separated by commas."""
     given = split_names(text)
-    if not given or not all(part.isdecimal() for part in given):
+    if not given or not all(map(_DIGITS.fullmatch, given)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers, such as 0,1")
     return [int(part) for part in given]
 

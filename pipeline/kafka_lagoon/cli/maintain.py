@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kafka_lagoon.cli.arguments import add_flags, names
+from kafka_lagoon.cli.arguments import add_flags, names, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.jobs import JOB
@@ -39,7 +39,7 @@ def _declare(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--keep-hours",
-        type=int,
+        type=number_from(0),
         default=SAFE_HOURS,
         metavar="HOURS",
         help="keep the files of all table versions of the last N hours",

@@ -38,7 +38,7 @@ def _declare(parser: ArgumentParser) -> None:
 def _check(options: Namespace) -> list[str]:
     if RESOURCE_TYPES[options.kind] not in PER_BROKER:
         return []
-    return [f"{name}: not the id of a broker" for name in options.name if not name.isdecimal()]
+    return [f"{name}: not the id of a broker" for name in options.name if not (name.isascii() and name.isdecimal())]
 
 
 def _answer(context: ClusterContext) -> CommandOutput:

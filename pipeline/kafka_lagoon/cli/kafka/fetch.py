@@ -30,7 +30,7 @@ from kafka_lagoon.wire.primitives import uuid_text
 
 Row = dict[str, Any]
 
-_SELECTION = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>\d{1,9}(?:,\d{1,9})*))?")
+_SELECTION = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})(?::(?P<partitions>\d{1,9}(?:,\d{1,9})*))?", re.ASCII)
 _FIELDS = ("partition", "offset", "timestamp", "key", "value", "headers")
 _FEW_RECORDS, _FEW_BYTES, _MANY_BYTES = 1_000, 1 << 20, 8 << 20
 

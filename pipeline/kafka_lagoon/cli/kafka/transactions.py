@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.admin.transactions import describe_producers, describe_transactions, list_transactions
-from kafka_lagoon.cli.arguments import names
+from kafka_lagoon.cli.arguments import names, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topic_option, list_notes, not_listed, selected_topology
@@ -36,7 +36,10 @@ def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("--describe", action="store_true", help="describe all listed transactions")
     parser.add_argument("--state", type=names, metavar="A,B", help="only transactions in these states, e.g. Ongoing")
     parser.add_argument(
-        "--longer-than-ms", type=int, metavar="MS", help="only transactions that are open for longer (Kafka 3.8)"
+        "--longer-than-ms",
+        type=number_from(0),
+        metavar="MS",
+        help="only transactions that are open for longer (Kafka 3.8)",
     )
     add_topic_option(parser)
     parser.add_argument("--open", action="store_true", help="with --topic: only producers with an open transaction")
