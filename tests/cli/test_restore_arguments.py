@@ -38,13 +38,30 @@ def test_a_run_goes_on_with_what_chooses_records() -> None:
 def test_all_faults_at_once() -> None:
     """Each fault names its option."""
     argv = [*PLACES, "--yes", "--from-cluster", "prod", "--to-cluster", "spar", "--topics", "a,b"]
-    argv += ["--partitions", "a", "--partitions", "c:1", "--rename", "a=b", "--rename", "x", "--rename", "d=e"]
+    argv += [
+        "--partitions",
+        "a",
+        "--partitions",
+        "a:" + "9" * 5000,
+        "--partitions",
+        "a:٣",
+        "--partitions",
+        "c:1",
+        "--rename",
+        "a=b",
+        "--rename",
+        "x",
+        "--rename",
+        "d=e",
+    ]
     argv += ["--where", "random() > 1", "--until", "soon", "--at", "never", "--topic-id", "a=1", "--topic-id", "a=2"]
     with pytest.raises(ConfigError) as raised:
         arguments(argv)
     options = [fault.partition(":")[0] for fault in raised.value.problems]
     assert options == [
         "--to-cluster",
+        "--partitions a",
+        "--partitions a",
         "--partitions a",
         "--partitions c",
         "--rename x",

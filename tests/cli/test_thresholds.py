@@ -63,7 +63,11 @@ def test_several_limits() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["lag=-1", "lag=1.5", "lag=", "lag=5m", "lag=1 k", "time=5", "time=m", "time=1y", "x=1", "=1", "", " ,"]
+    "text",
+    [
+        *("lag=-1", "lag=1.5", "lag=", "lag=5m", "lag=1 k", "time=5", "time=m", "time=1y", "x=1", "=1", "", " ,"),
+        *("lag=٣", "time=٣s", "lag=" + "9" * 5000, f"time={'9' * 400}s", f"time=1.{'9' * 5000}s"),
+    ],
 )
 def test_what_is_no_limit(text: str) -> None:
     """Faulty limits are refused, because a misread limit might never fail."""

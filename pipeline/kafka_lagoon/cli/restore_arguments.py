@@ -1,5 +1,6 @@
 """Parses the command line of `lagoon restore`. Every fault is known before any I/O with a cluster or a table."""
 
+import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
@@ -22,6 +23,8 @@ from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.text import did_you_mean
 from kafka_lagoon.times import FORMS
+
+_PARTITION = re.compile(r"[0-9]{1,10}")
 
 
 @frozen
@@ -140,7 +143,7 @@ def _partitions(texts: Sequence[str], topics: Sequence[str], problems: list[str]
     for text in texts:
         topic, _, numbers = text.rpartition(":")
         parts = split_names(numbers)
-        if not topic or not parts or not all(part.isdecimal() for part in parts):
+        if not topic or not parts or not all(map(_PARTITION.fullmatch, parts)):
             problems.append(f"--partitions {text}: write it as TOPIC:0,1")
         elif topic not in topics:
             problems.append(f"--partitions {text}: {topic} is not in --topics")

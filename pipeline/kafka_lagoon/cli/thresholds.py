@@ -12,9 +12,9 @@ from types import MappingProxyType
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.text import counted, did_you_mean, duration, printable
 
-_COUNT = re.compile(r"(\d+)([kMG]?)", re.ASCII)
+_COUNT = re.compile(r"(\d{1,18})([kMG]?)", re.ASCII)
 _FACTORS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)", re.ASCII)
+_DURATION = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)(ms|s|m|h|d|w)", re.ASCII)
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 
 GRAMMAR = (
