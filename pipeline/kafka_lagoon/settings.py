@@ -102,8 +102,8 @@ class Settings(BaseSettings):
     @field_validator("umask")
     @classmethod
     def _is_octal(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch("0?[0-7]{3}", value):
-            raise ValueError("must be octal digits, such as 077, 027 or 022")
+        if value is not None and not re.fullmatch("0?0[0-7]{2}", value):  # what the user may not read cannot be used
+            raise ValueError("must be 0 and two octal digits, such as 077, 027 or 022")
         return value
 
     @model_validator(mode="after")

@@ -62,10 +62,10 @@ def test_modes_of_new_files(tmp_path: Path, folder: int | None, umask: str | Non
     assert os.umask(0o022) == expected
 
 
-@pytest.mark.parametrize("text", ["rwx", "8", "77", "09", "1777"])
+@pytest.mark.parametrize("text", ["rwx", "8", "77", "09", "1777", "777", "0177"])
 def test_a_umask_is_octal(text: str) -> None:
     """The umask is octal, as in chmod and systemd."""
-    with pytest.raises(ConfigError, match="umask: must be octal digits"):
+    with pytest.raises(ConfigError, match="umask: must be 0 and two octal digits"):
         load(None, {}, ["warehouse=x", f"umask={text}"], cluster_needed=False)
 
 
