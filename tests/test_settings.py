@@ -273,6 +273,7 @@ def _check_lines(lines: Sequence[str]) -> None:
         ),
         ("kafka.request_timeout_ms=3000000000", "kafka.request_timeout_ms: must be at most 2147483647"),
         ("kafka=x", "kafka: is set as a value and as a section"),
+        ("schema=x", "schema needs catalog, whose schema it is"),
         ("schem=x", "schem: no such setting (did you mean schema?)"),
     ],
 )

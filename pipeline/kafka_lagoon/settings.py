@@ -112,6 +112,8 @@ class Settings(BaseSettings):
             raise ValueError(kafka_settings.BOTH_FORMS)
         if self.warehouse and self.catalog:
             raise ValueError("warehouse and catalog exclude each other")
+        if self.schema_name and not self.catalog:
+            raise ValueError("schema needs catalog, whose schema it is")
         if self.records.writer == "spark" and not self.records.staging:
             raise ValueError("records.writer spark needs records.staging, a folder for its input files")
         return self
