@@ -9,7 +9,7 @@ import pytest
 
 from kafka_lagoon.cli import habits
 from kafka_lagoon.cli.arguments import Parser
-from kafka_lagoon.cli.main import SPARK_SETTINGS, declaration, main
+from kafka_lagoon.cli.main import SPARK_SETTINGS, declaration, main, options_of
 from kafka_lagoon.cli.registry import ALIASES, COMMANDS
 from kafka_lagoon.cli.terminal import UsageError
 
@@ -219,3 +219,11 @@ def test_which_settings_spark_reads(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "spark-defaults.conf").touch()
     assert conf_dir(SPARK_HOME=str(tmp_path)) is None
+
+
+def test_a_name_that_begins_with_a_dash() -> None:
+    """Kafka allows such names; after -- they are no options, for one command as for another."""
+    assert options_of("kafka lag", ["--json", "--", "-g", "--json"]).group == ["-g", "--json"]
+    assert options_of("admin delete-group", ["--dry-run", "--", "-g"]).groups == ["-g"]
+    assert options_of("kafka fetch", ["-n", "1", "--", "-t"]).selection == "-t"
+    assert options_of("kafka lag", ["g", "--json", "h"]).group == ["g", "h"]

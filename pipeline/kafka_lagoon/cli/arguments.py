@@ -70,7 +70,8 @@ def parse(command: "Command[Any]", name: str, argv: Sequence[str]) -> argparse.N
     parser = Parser(name, command)
     if any(word.startswith("-") and "h" in word for word in argv):
         parser.prepare_help()
-    options = parser.parse_intermixed_args(argv)
+    # Names after -- may begin with a dash; argparse takes them for options where options stand among names.
+    options = parser.parse_args(argv) if "--" in argv else parser.parse_intermixed_args(argv)
     if getattr(options, "warehouse", None):
         options.set = [*options.set, f"warehouse={options.warehouse}"]
     if getattr(options, "create", False):
