@@ -227,3 +227,9 @@ def test_a_name_that_begins_with_a_dash() -> None:
     assert options_of("admin delete-group", ["--dry-run", "--", "-g"]).groups == ["-g"]
     assert options_of("kafka fetch", ["-n", "1", "--", "-t"]).selection == "-t"
     assert options_of("kafka lag", ["g", "--json", "h"]).group == ["g", "h"]
+
+
+def test_options_of_all_verbs_may_stand_before_the_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    """--warehouse is one of `lagoon admin`: its value was taken for the verb."""
+    assert main(["admin", "--warehouse", "lake", "create-topic", "x", "-b", "nonsense"]) == 2
+    assert "no such command" not in capsys.readouterr().err

@@ -33,6 +33,7 @@ _WITH_VALUE = frozenset(
         "--kafka-properties",
         "--set",
         "--timeout",
+        "--warehouse",  # of `lagoon admin`
     ]
 )
 _OF_LAGOON = frozenset(["-h", "--help", "--version"])
