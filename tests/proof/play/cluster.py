@@ -1,5 +1,6 @@
 """The brokers of histories, the proxies that jobs reach them through, and a bucket for tables."""
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -45,8 +46,7 @@ class Cluster3:
     def store(self) -> ObjectStore:
         """Return a bucket of an S3 that lives as long as the brokers."""
         if not self._stores:
-            folder = self.folder / "store"
-            folder.mkdir()
+            folder = Path(tempfile.mkdtemp(prefix="store-", dir=self.folder))  # a cluster before may have had one
             self._stores.append(self.stack.enter_context(object_store(folder)))
         return self._stores[0]
 
