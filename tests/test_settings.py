@@ -126,6 +126,14 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
     )
     assert any("LAGOON_SNAPSHOTS__DEADLINE_MS" in line and "did you mean snapshot?" in line for line in lines)
     assert "--set nonsense: write it as key=value" in lines
+    assert "--set =: write it as key=value" in faults(tmp_path, MINIMAL, {}, ("=5",))
+
+
+@pytest.mark.parametrize("name", ["", " ", "a,b", "a:b", "a\\u001b"])
+def test_names_that_clusters_cannot_have(tmp_path: Path, name: str) -> None:
+    """Options separate names of clusters by commas, and a cluster and its topic by a colon."""
+    (line,) = faults(tmp_path, f'warehouse = "/w"\n[clusters."{name}"]\nbootstrap_servers = "a:1"\n')
+    assert "is no name of a cluster" in line
 
 
 @pytest.mark.parametrize(

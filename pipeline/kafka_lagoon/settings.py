@@ -106,6 +106,14 @@ class Settings(BaseSettings):
             raise ValueError("must be 0 and two octal digits, such as 077, 027 or 022")
         return value
 
+    @field_validator("clusters")
+    @classmethod
+    def _are_names(cls, value: Mapping[str, KafkaSettings]) -> Mapping[str, KafkaSettings]:
+        for name in value:
+            if not name.strip() or not name.isprintable() or {",", ":"} & set(name):
+                raise ValueError(f"{name!r} is no name of a cluster: options separate names by commas and colons")
+        return value
+
     @model_validator(mode="after")
     def _one_of_each(self) -> "Settings":
         if self.kafka and self.clusters:
@@ -322,9 +330,9 @@ def _assignments(overrides: Sequence[str], problems: list[str]) -> Iterator[tupl
     for text in overrides:
         key, separator, value = (part.strip() for part in text.partition("="))
         path = key.split(".")
-        if not separator or (":" in key and path[0] not in _OF_OWNERS):
+        if not key or not separator or (":" in key and path[0] not in _OF_OWNERS):
             # A colon in place of the equals sign: a secret may follow, whose last character may be an equals sign.
-            problems.append(f"--set {_NO_KEY.split(key)[0]}: write it as key=value")
+            problems.append(f"--set {_NO_KEY.split(key)[0] or '='}: write it as key=value")
         elif path[-1] in kafka_settings.SECRETS and Secret(value).is_text():
             problems.append(
                 f"--set {key}: everybody on this machine can read command lines: give it env:NAME or file:/path"

@@ -129,4 +129,4 @@ def test_a_job_without_a_cluster(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line reports it, and the exit code stays the same, because the work of the run is done."""
     run(tmp_path / "none", RunOutcome(job=MAINTAIN))
-    assert capsys.readouterr().err.startswith("lagoon: metrics.folder: ")
+    assert capsys.readouterr().err == f"lagoon: metrics.folder: {tmp_path / 'none'}: No such file or directory\n"

@@ -39,7 +39,7 @@ def _write(folder: Path, outcome: RunOutcome, now: float) -> None:
             success = Sample(run.LAST_SUCCESS, _labels(outcome), now)
             replace_file(folder / file_name("result", *parts), [success, *outcome.metrics])
     except OSError as error:
-        warn(f"metrics.folder: {error.filename}: {error.strerror}")
+        warn(f"metrics.folder: {folder}: {error.strerror}")
 
 
 def run_samples(outcome: RunOutcome, status: str, now: float) -> Iterator[Sample]:

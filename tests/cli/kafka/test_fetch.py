@@ -294,6 +294,7 @@ def test_following_a_topic_that_is_re_created(
         ),
         (["news:0", "--from", "news:1=1"], "--from: news:1 is not among what is read"),
         (["news", "--from", "1", "--last", "1"], "--from and --last exclude each other"),
+        (["news", "--fields", "key", "--json"], "--fields and --json exclude each other: objects have all fields"),
         (
             ["news", "-f", "--by-time"],
             "--by-time and --follow exclude each other, because new records cannot be put before printed ones",

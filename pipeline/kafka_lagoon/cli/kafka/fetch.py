@@ -99,9 +99,8 @@ def _declare(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--fields",
         type=names_among(_FIELDS),
-        default=_FIELDS,
         metavar="A,B",
-        help=f"fields to print, from {','.join(_FIELDS)}",
+        help=f"fields to print (default: {','.join(_FIELDS)})",
     )
     parser.add_argument("--format", choices=FORMATS, default="text", help="format of keys and values (default: text)")
     parser.add_argument("--key-format", choices=FORMATS, help="format of keys (default: --format)")
@@ -114,6 +113,8 @@ def _faults(options: Namespace) -> Iterator[str]:
         yield "--from and --last exclude each other"
     if options.follow and options.by_time:
         yield "--by-time and --follow exclude each other, because new records cannot be put before printed ones"
+    if options.fields and options.json:
+        yield "--fields and --json exclude each other: objects have all fields"
     if any(number is not None and number < 0 for number in (options.number, options.last)):
         yield "-n and --last: must not be below 0"
     try:
@@ -180,7 +181,7 @@ def _stall_timeout_ms(context: ClusterContext) -> int:
 def _options(options: Namespace, stall_timeout_ms: int) -> ReadOptions:
     """Choose fetch options: small requests if few records are needed, and only the columns that are shown."""
     is_few = options.number is not None and options.number <= _FEW_RECORDS
-    shown = {"timestamp_ms" if name == "timestamp" else name for name in options.fields}
+    shown = {"timestamp_ms" if name == "timestamp" else name for name in options.fields or _FIELDS}
     columns = FetchedRecord.__dataclass_fields__ if options.json else {*shown, "offset", "timestamp_ms"}
     return ReadOptions(
         isolation_level=options.isolation_level,
@@ -236,7 +237,7 @@ def _line(options: Namespace) -> Callable[[Row], str]:
         "value": lambda row: [NULL if row["value"] is None else show_value(row["value"])],
         "headers": lambda row: [*map(_header, row["headers"])],
     }
-    wanted = [cells[name] for name in options.fields]
+    wanted = [cells[name] for name in options.fields or _FIELDS]
     return lambda row: "\t".join(cell for cells_of in wanted for cell in cells_of(row))
 
 
