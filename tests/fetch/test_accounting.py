@@ -107,6 +107,23 @@ def test_what_lies_behind_a_failure_is_left_out():
     assert result.topics["t"].partitions[0].next_offset == 14
 
 
+def test_offsets_that_no_task_read_are_not_skipped():
+    """Where the outcome of a task is missing, the range ends before its split, whatever was read after it."""
+    result = reconciled(plan_of(planned(0, 30)), task(read(0, 10)), task(read(20, 30)))
+    (row,) = result.ranges
+    assert (row.to_offset, row.records, row.problem) == (10, 10, STOPPED)
+    assert (result.kept, result.unread) == ({0}, 20)
+    (first,) = reconciled(plan_of(planned(0, 30)), task(read(10, 30))).ranges
+    assert (first.to_offset, first.records, first.problem) == (0, 0, STOPPED)
+
+
+def test_a_failure_at_the_end_of_a_split_ends_the_range():
+    """A split that failed ends the range, even if it had read all of its offsets by then."""
+    result = reconciled(plan_of(planned(0, 20)), task(read(0, 10, failure="CONNECTION_LOST")), task(read(10, 20)))
+    (row,) = result.ranges
+    assert (row.to_offset, row.problem, result.kept) == (10, "CONNECTION_LOST", {0})
+
+
 def test_what_a_truncation_took_back_is_left_out():
     """The split with the divergence and all splits after it are not committed; the next run continues at the divergence."""
     result = reconciled(
@@ -157,6 +174,17 @@ def test_a_divergence_that_no_split_reached():
     assert (row.to_offset, row.records, row.problem, result.kept) == (14, 14, LOG_TRUNCATED, {0, 1})
 
 
+def test_epochs_that_are_kept():
+    """The epochs that were read come after those of earlier runs; the epoch of a range is that of its last batch, be it 0."""
+    result = reconciled(plan_of(planned(5, 30)), task(read(5, 30, leader_epoch=2, epochs=[EpochRange(2, 5, 30)])))
+    assert result.topics["t"].partitions[0] == Position(next_offset=30, leader_epoch=2, epochs=((1, 0, 5), (2, 5, 30)))
+    never_elected = replace(planned(0, 30), last_epoch=-1)
+    result = reconciled(plan_of(never_elected), task(read(0, 30, leader_epoch=0, epochs=[EpochRange(0, 0, 30)])))
+    assert (result.ranges[0].leader_epoch, result.topics["t"].partitions[0].leader_epoch) == (0, 0)
+    nothing = reconciled(plan_of(planned(5, 30)))
+    assert (nothing.ranges[0].leader_epoch, nothing.topics["t"].partitions[0].leader_epoch) == (1, 1)
+
+
 def test_only_what_was_asked_is_confirmed():
     """An offset is confirmed if its older epochs were confirmed at planning, and the read records at the end."""
     for before, after in ((True, True), (True, False), (False, True)):
@@ -202,6 +230,29 @@ def test_a_range_that_lost_offsets_and_stopped_is_a_loss():
     assert is_loss(row)
     (whole,) = reconciled(plan_of(planned(0, 30)), task(read(0, 30))).ranges
     assert not is_loss(whole)
+
+
+def test_the_least_loss_is_a_loss():
+    """One offset that is lost or corrupt is enough, and so is an event that takes records away; other problems are none."""
+    (whole,) = reconciled(plan_of(planned(0, 30)), task(read(0, 30))).ranges
+    assert is_loss(replace(whole, lost=1))
+    assert is_loss(replace(whole, corrupt=1))
+    assert [is_loss(replace(whole, problem=problem)) for problem in (LOG_TRUNCATED, TOPIC_DELETED, STOPPED)] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_codecs_of_a_range():
+    """The codecs of all splits are listed in order; a range without a batch has none."""
+    first, second = (
+        replace(read(at, at + 10), counts=Counts(records=10, codecs={name})) for at, name in ((0, "zstd"), (10, "gzip"))
+    )
+    (row,) = reconciled(plan_of(planned(0, 20)), task(first), task(second)).ranges
+    assert row.codec == "gzip,zstd"
+    (row,) = reconciled(plan_of(planned(0, 20)), task(read(0, 20))).ranges
+    assert row.codec is None
 
 
 def test_a_problem_that_two_splits_met_is_one_row():
