@@ -44,9 +44,15 @@ def test_a_truncation_takes_back_what_earlier_runs_had():
     assert superseded_by(*rows) == superseded_by(*reversed(rows)) == [("0192-9", 6, 10, TRUNCATED)]
 
 
+def test_a_truncation_leaves_what_lies_before_it():
+    """Ranges that end where the log was truncated to, or earlier, are not superseded, not even by an empty range."""
+    rows = [a_range("a", 0, 3, 1), a_range("b", 3, 6, 2), a_range("c", 6, 9, 3), a_range("d", 9, 6, 4, "LOG_TRUNCATED")]
+    assert superseded_by(*rows) == [("c", 6, 9, TRUNCATED)]
+
+
 def test_runs_without_a_number_came_first():
-    """They are ordered by their ids."""
-    rows = [a_range("b", 5, 9, None), a_range("a", 0, 5, None), a_range("0", 9, 12, 7)]
+    """They are ordered by their ids; the first run with a number follows them, whatever its id is."""
+    rows = [a_range("b", 5, 9, None), a_range("a", 0, 5, None), a_range("0", 9, 12, 1)]
     assert [row["ingest_id"] for row in in_order_of_runs(rows)] == ["a", "b", "0"]
 
 
@@ -169,6 +175,27 @@ def test_a_topic_that_got_an_id_later():
     (newest, _) = incarnations([{**row, "partition": 0} for row in both])
     assert [(one.ingest_id, one.from_offset, one.to_offset) for one in newest.earlier_ranges(0)] == [("a", 0, 5)]
     assert newest.earlier_ranges(1) == []
+
+
+def test_several_topics_before_one_got_an_id():
+    """It goes on under its id after the last end; topics that ended before, with and without an id, keep their own ranges."""
+    rows = [
+        a_range("0", 0, 4, 0, topic_id="w"),
+        a_range("a", 0, 5, 1, topic_id=None),
+        a_range("b", 5, 5, 2, "TOPIC_DELETED", topic_id=None),
+        a_range("c", 0, 7, 3, topic_id=None),
+        a_range("d", 7, 7, 4, "TOPIC_DELETED", topic_id=None),
+        a_range("e", 0, 2, 5, topic_id=None),
+        a_range("f", 2, 3, 6),
+    ]
+    assert ids_and_ranges(*rows) == [
+        ("x", [(0, 2), (2, 3)], True),
+        (None, [(0, 5), (0, 7)], False),
+        ("w", [(0, 4)], False),
+    ]
+    earlier = {one.topic_id: one.earlier_ranges(0) for one in incarnations([{**row, "partition": 0} for row in rows])}
+    assert [(one.ingest_id, one.from_offset, one.to_offset) for one in earlier["x"]] == [("a", 0, 5), ("c", 0, 7)]
+    assert earlier[None] == earlier["w"] == []
 
 
 def test_topics_without_ids_that_are_others():

@@ -88,6 +88,20 @@ def test_the_epoch_before_a_position():
     assert Position(next_offset=9).last_epoch == -1
 
 
+def test_a_position_of_which_only_the_last_epoch_is_known():
+    """Its last record is compared with the leader's log, in epoch 0 as in any other; nothing is known of more."""
+    assert Position(next_offset=9, leader_epoch=0).read_epochs == ((0, 8, 9),)
+    assert Position(next_offset=1, leader_epoch=3).read_epochs == ((3, 0, 1),)
+    assert Position(next_offset=9).read_epochs == Position(next_offset=0, leader_epoch=3).read_epochs == ()
+
+
+def test_retention_that_deleted_exactly_what_was_read():
+    """The epoch of the record before is kept, so that a truncation shows, although the log has no longer that record."""
+    _, next_planned = next_range("t", "id", 0, Position(next_offset=40, leader_epoch=3), log(start=40))
+    assert next_planned is not None
+    assert (next_planned.first_readable, next_planned.last_epoch) == (40, 3)
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), max_size=20),
     st.integers(1, 10**7),
