@@ -119,3 +119,17 @@ def test_counts_of_another_process() -> None:
     assert (fetch.api_version, fetch.throttle_ms, fetch.elapsed_ms) == (18, 4, 3_000)
     assert ours.by_api["Metadata", None].elapsed_ms == 0
     assert ours.item_counts["Fetch", 1].answered == 7
+
+
+def test_responses_after_counts_of_a_process_with_another_clock() -> None:
+    """The time of a later response is compared with times of the same clock, however far behind the other clock is."""
+    ours, theirs = RequestStats(), RequestStats()
+    for number in range(2):
+        theirs.sent(("Metadata", 1), 13, 10)
+        theirs.answered(("Metadata", 1), 10, 5.0 + number, 6.0 + number, 0)
+    ours.add(theirs)
+    assert ours.by_api["Metadata", 1].elapsed_ms == 2_000
+    for sent_at in (90_000.0, 90_003.0):
+        ours.sent(("Metadata", 1), 13, 10)
+        ours.answered(("Metadata", 1), 10, sent_at, sent_at + 0.5, 0)
+    assert ours.by_api["Metadata", 1].elapsed_ms == 3_500

@@ -28,11 +28,12 @@ class ApiStats:
     )
     first_sent_at: float = float("inf")  # of the requests that were answered
     last_answered_at: float = float("-inf")
+    elapsed_elsewhere_ms: int = 0  # the longest time in another process, whose clock is not compared with ours
 
     @property
     def elapsed_ms(self) -> int:
         """From the first request to the last response; 0 without a response."""
-        return round((self.last_answered_at - self.first_sent_at) * 1000) if self.answers else 0
+        return round(max((self.last_answered_at - self.first_sent_at) * 1000, self.elapsed_elsewhere_ms))
 
 
 @dataclass(slots=True)
@@ -79,7 +80,7 @@ class RequestStats:
         """Add the counts of another process, whose monotonic clock may be another one: only its durations count."""
         for key, theirs in other.by_api.items():
             stats = self.by_api[key]
-            elapsed = max(stats.elapsed_ms, theirs.elapsed_ms) / 1000
+            stats.elapsed_elsewhere_ms = max(stats.elapsed_elsewhere_ms, theirs.elapsed_ms)
             stats.requests += theirs.requests
             stats.request_bytes += theirs.request_bytes
             stats.answers += theirs.answers
@@ -88,9 +89,6 @@ class RequestStats:
             stats.most_in_flight = max(stats.most_in_flight, theirs.most_in_flight)
             versions = [one for one in (stats.api_version, theirs.api_version) if one is not None]
             stats.api_version = max(versions, default=None)
-            if theirs.answers:
-                stats.first_sent_at = min(stats.first_sent_at, theirs.first_sent_at)
-                stats.last_answered_at = stats.first_sent_at + elapsed
         for key, items in other.item_counts.items():
             self.item_counts[key].answered += items.answered
             self.item_counts[key].failed += items.failed
