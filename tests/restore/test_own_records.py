@@ -7,13 +7,16 @@ import pytest
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import TargetChanged
+from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.restore import partition_writer
 from kafka_lagoon.restore.offset_map import OffsetRange
+from kafka_lagoon.restore.own_records import find_own_records
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Position
 from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, _Written, restore_partitions
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.compare.logs import append, record
 from tests.fake.cluster import FakeCluster, FakePartition
@@ -93,6 +96,38 @@ def test_records_of_an_earlier_attempt(target: FakePartition, attempt: Attempt) 
     first, second = attempt(), attempt()
     assert (first.failure, first.ranges, second) == (None, [OffsetRange(0, 0, RECORDS)], first)
     assert target.high_watermark == RECORDS
+
+
+def found(cluster: Cluster, log: LogBounds, from_offset: int = 0) -> list[int]:
+    """Return the offsets of the restore's records in a log with these bounds."""
+    options = ReadOptions(fetch_wait_ms=10, stall_timeout_ms=2_000)
+    own = find_own_records(
+        cluster, TopicPartition("t", 0), None, from_offset, log, {PRODUCER_ID}, options, in_transactions=False
+    )
+    return own.offsets.tolist()
+
+
+def test_an_open_transaction_of_others(connect: Callable[[], Cluster], target: FakePartition, attempt: Attempt) -> None:
+    """Records after its begin are found, too: written again, they would be in the topic twice."""
+    append(target, [record(0), record(1)], size=1)
+    attempt()
+    log = LogBounds(log_start_offset=0, high_watermark=22, last_stable_offset=5, end=5)
+    assert found(connect(), log) == list(range(2, 22))
+    assert found(connect(), log, from_offset=9) == list(range(9, 22))
+
+
+def test_a_target_that_ends_before_what_was_restored(
+    connect: Callable[[], Cluster], target: FakePartition, attempt: Attempt
+) -> None:
+    """It was truncated or made anew; one that ends there has nothing more."""
+    attempt()
+    log = LogBounds(log_start_offset=0, high_watermark=20, last_stable_offset=20, end=20)
+    assert found(connect(), log, from_offset=20) == []
+    with pytest.raises(TargetChanged, match="ends at 20, and records up to 21 were restored"):
+        found(connect(), log, from_offset=21)
+    target.log_start_offset = 3
+    with pytest.raises(TargetChanged, match="no longer has all records that were written since offset 0"):
+        found(connect(), log)
 
 
 @pytest.mark.parametrize("is_remembered", [True, False])
