@@ -91,6 +91,12 @@ def test_steps_may_be_left_out(given_days: dict[str, int], stay: list[str]) -> N
     assert kept(snapshots, RetentionSettings(**given_days)) == [*(f"c {days} 00:00" for days in stay), "c 0 12:00"]
 
 
+def test_without_settings_nothing_is_thinned() -> None:
+    """All snapshots of an hour stay, however old they are."""
+    snapshots = [taken(200, "00:00"), taken(200, "00:10"), NEWEST]
+    assert not not_kept(snapshots, RetentionSettings(), TODAY)
+
+
 SNAPSHOTS = st.builds(
     lambda days, minute, cluster, is_complete: taken(
         days, f"{minute // 60:02}:{minute % 60:02}", cluster, is_complete=is_complete
