@@ -46,6 +46,16 @@ def test_files_of_a_span(begin: int, end: int, kept: Sequence[int], rows: int) -
     assert files_left.rows == rows
 
 
+def test_files_of_several_spans() -> None:
+    """A file of one of the spans is kept, and of its rows the shares of all spans count, but none twice."""
+    added = files(*((NOON + a * HOUR, NOON + b * HOUR) for a, b in ((0, 4), (5, 5), (6, 10))))
+    apart = [Span(begin=NOON + a * HOUR, end=NOON + b * HOUR) for a, b in ((0, 1), (3, 4), (6, 8))]
+    files_left = pruned(apart, added)
+    assert (files_left.files.to_pylist(), files_left.rows) == ([0, 2], 100)
+    alike = [Span(begin=NOON, end=NOON + 4 * HOUR)] * 2
+    assert pruned(alike, added).rows == 100
+
+
 @pytest.mark.parametrize(
     "added",
     [
@@ -127,6 +137,30 @@ def test_files_of_one_cluster_with_older_snapshots_are_left_out() -> None:
     assert with_newest(Newest(times=[None]), snapshot_log([*both, *east])).to_pylist() == [0, 1, 2, 21, 22]
     long = [[("x" * 32, hour)] for hour in range(3)]
     assert with_newest(Newest(times=[None]), snapshot_log(long)).to_pylist() == [0, 1, 2]
+
+
+def test_files_with_several_snapshots_of_one_cluster() -> None:
+    """A file has both snapshots if its log counts two, but one at most if some of it are later or it is not counted."""
+    joined = snapshot_log([[("east", 0)], [("east", 1), ("east", 2)]])
+    assert with_newest(Newest(times=[None]), joined).to_pylist() == [1]
+    assert with_newest(Newest(times=[NOON + 2 * HOUR]), joined).to_pylist() == [1]
+    later = snapshot_log([[("east", 0)], [("east", 1), ("east", 8), ("east", 9)]])
+    assert with_newest(Newest(times=[NOON + 4 * HOUR]), later).to_pylist() == [0, 1]
+    single = snapshot_log([[("east", 0)], [("east", 1)]])
+    assert with_newest(Newest(times=[None]), single).to_pylist() == [0, 1]
+    uncounted = joined.set_column(0, "num_records", pa.array([None, None], pa.int64()))
+    assert with_newest(Newest(times=[None]), uncounted).to_pylist() == [0, 1]
+
+
+def test_a_file_of_one_cluster_without_a_bound() -> None:
+    """It is kept, although later files have both snapshots."""
+    logs = snapshot_log([[("east", hour)] for hour in range(4)])
+    for name in ("min", "max"):
+        times = pa.array([None, *logs[name].combine_chunks().field("captured_at").to_pylist()[1:]], TIME)
+        clusters = logs[name].combine_chunks().field("cluster")
+        bounds = pa.StructArray.from_arrays([clusters, times], ["cluster", "captured_at"])
+        unbounded = logs.set_column(logs.column_names.index(name), name, bounds)
+        assert with_newest(Newest(times=[None]), unbounded).to_pylist() == [0, 2, 3]
 
 
 def test_bounds_that_are_missing() -> None:
