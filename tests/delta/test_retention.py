@@ -97,6 +97,12 @@ def test_without_settings_nothing_is_thinned() -> None:
     assert not not_kept(snapshots, RetentionSettings(), TODAY)
 
 
+def test_clusters_that_gave_no_id() -> None:
+    """They are a cluster of their own beside one that had the same name and an id: the last of both stays."""
+    without = [taken(days, "00:00", cluster_id=None) for days in (90, 80)]
+    assert kept([without[0], taken(85, "00:00"), without[1]], STEPWISE) == ["c 85 00:00", "c 80 00:00"]
+
+
 SNAPSHOTS = st.builds(
     lambda days, minute, cluster, is_complete: taken(
         days, f"{minute // 60:02}:{minute % 60:02}", cluster, is_complete=is_complete
@@ -142,6 +148,7 @@ def test_rows_that_others_refer_to_are_needed() -> None:
     second = taken(9, "01:00", stored={"acls": StoredRows("gone", 5), "brokers": StoredRows("c 9 01:00", 4)})
     assert ids_with_rows([first, second], "acls") == {"gone", "c 9 00:00", "c 9 01:00"}
     assert (rows_of([first, second], "acls"), rows_of([first, second], "brokers"), rows_of([], "acls")) == (5, 7, 0)
+    assert ids_with_rows([first, taken(9, "02:00")], "coverage") == {"c 9 00:00", "c 9 02:00"}
     assert rows_of([first, taken(9, "02:00")], "acls") is None
     assert rows_of([first], "coverage") is None
 
