@@ -178,6 +178,14 @@ def test_a_topic_that_changed_has_no_lag() -> None:
         assert (row.lag, row.lag_lower_bound, row.lag_basis, row.problem) == (None, None, "unknown", change)
 
 
+def test_a_deleted_topic_keeps_the_bounds_of_its_log() -> None:
+    """They were read before it was deleted, and so was the commit; what is computed of both is unknown."""
+    gone = replace(TOPOLOGY, changed={"a": TOPIC_DELETED})
+    row = only(rows([commit("a", 0, 3)], [end("a", 0, 9, start=5)], topology=gone))
+    assert (row.committed_offset, row.log_start_offset, row.high_watermark, row.last_stable_offset) == (3, 5, 9, 8)
+    assert (row.lag, row.lag_read_committed, row.records_lost, row.retention_margin) == (None, None, None, None)
+
+
 def test_commits_that_could_not_be_read_are_not_missing_commits() -> None:
     """If a coordinator does not answer, its groups have that reason, and never NO_COMMIT."""
     row = only(rows([], [end("a", 0, 5)], [member(a=(0,))], unread={"g": "COORDINATOR_NOT_AVAILABLE"}))
