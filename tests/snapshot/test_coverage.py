@@ -13,7 +13,7 @@ from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.snapshot.coverage import coverage_rows, failure_rows, not_offered, partly_offered, worth_a_row
-from kafka_lagoon.snapshot.topology import Topology
+from kafka_lagoon.snapshot.topology import TOPIC_DELETED, Topology
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow
 
 UNKNOWN_TOPIC, REFUSED, UNSUPPORTED_VERSION, SECURITY_DISABLED = 3, 29, 35, 54
@@ -84,6 +84,60 @@ def test_reasons_stand_beside_what_was_not_asked() -> None:
     assert rows["ListOffsets"].not_collected_because is None
     assert (rows["OffsetFetch"].not_collected_because, rows["OffsetFetch"].requests) == ("UNSUPPORTED_VERSION", 0)
     assert (rows["DescribeAcls"].not_collected_because, rows["DescribeAcls"].skipped_table) == ("SKIPPED", "acls")
+
+
+def test_items_are_counted_and_else_answers() -> None:
+    """Requests of an API without items are its items, so that one without an answer has failed; connections have none."""
+    stats = RequestStats()
+    for key in ((LIST_OFFSETS.name, 1), (OFFSET_FETCH.name, 1), ("ApiVersions", 1)):
+        for _ in range(3):
+            stats.sent(key, 5, 10)
+        stats.answered(key, 100, 1.0, 1.5, 0)
+    stats.item_counts[LIST_OFFSETS.name, 1].answered, stats.item_counts[LIST_OFFSETS.name, 1].failed = 7, 2
+    stats.item_counts[LIST_OFFSETS.name, 2].failed = 4  # no request reached this broker
+    rows = [
+        (row.api, row.broker_id, row.expected, row.answered, row.failed) for row in coverage_rows(stats, {}, {}, {})
+    ]
+    assert rows == [
+        ("ApiVersions", 1, 0, 0, 0),
+        ("ListOffsets", 1, 9, 7, 2),
+        ("ListOffsets", 2, 4, 0, 4),
+        ("OffsetFetch", 1, 3, 1, 2),
+    ]
+
+
+def test_a_reason_of_one_broker() -> None:
+    """It stands in the row of that broker, which it has alone if it got no request; one of no broker stands in all rows."""
+    stats = RequestStats()
+    stats.sent((LIST_OFFSETS.name, 1), 5, 10)
+    refused = failed(Scope.cluster(), SECURITY_DISABLED)
+    for reasons, expected in (
+        ({(LIST_OFFSETS.name, 2): refused}, [(1, None), (2, "SECURITY_DISABLED")]),
+        ({(LIST_OFFSETS.name, None): refused}, [(1, "SECURITY_DISABLED")]),
+    ):
+        rows = coverage_rows(stats, {LIST_OFFSETS.name: "complete"}, reasons, {})
+        assert [(row.broker_id, row.not_collected_because) for row in rows] == expected
+
+
+def test_partitions_of_topics_that_were_deleted_meanwhile() -> None:
+    """Their failures have no row, but those of other topics, and of a topic as a whole, have."""
+    topology = Topology(metadata=MetadataResponse(), topic_ids={}, partitions={}, changed={"gone": TOPIC_DELETED})
+    gone, other, whole = (
+        failed(scope, UNKNOWN_TOPIC)
+        for scope in (Scope.of_partition("gone", 0), Scope.of_partition("t", 0), Scope.of_topic("gone"))
+    )
+    assert list(worth_a_row([gone, other, whole], topology, RequestStats())) == [other, whole]
+
+
+def test_messages_that_differ_are_rows_of_their_own() -> None:
+    """A row has the message of all its failures, the longest time and the most attempts."""
+    partition = Scope.of_partition("t", 0)
+    given = ({"attempts": 3, "elapsed_ms": 5}, {"attempts": 1, "elapsed_ms": 9}, {"message": "why"})
+    made = [Failure(**{**_fields(failed(partition)), **values}) for values in given]
+    assert [(row.message, row.items, row.attempts, row.elapsed_ms) for row in failure_rows(made)] == [
+        (made[0].message, 2, 3, 9),
+        ("why", 1, made[2].attempts, made[2].elapsed_ms),
+    ]
 
 
 def test_an_api_that_is_offered_must_be_answered() -> None:
