@@ -61,3 +61,11 @@ def test_the_same_producer_twice():
     followed.end(1, 1, ABORT)
     assert not followed.holds(1, 9)
     assert followed.holds(1, 10)
+
+
+def test_an_aborted_transaction_of_which_nothing_is_left():
+    """Compaction may remove all of its records: its marker ends it all the same, and what its producer commits next counts."""
+    followed = AbortedTransactions([(1, 2)])
+    followed.end(1, 5, ABORT)
+    assert not followed.holds(1, 6)
+    assert not followed.may_be_open
