@@ -53,9 +53,10 @@ def test_a_broker_that_answers_without_an_epoch():
 
 
 def test_what_nobody_knows_is_no_divergence():
-    """An epoch that the leader does not know, or a missing response, withdraws nothing."""
+    """An epoch that the leader does not know, a missing response, or one about a later epoch, withdraws nothing."""
     read = [EpochRange(3, 0, 50), EpochRange(5, 50, 80)]
     assert divergence(read, [EpochEnd(-1, -1), None]) is None
+    assert divergence(read, [EpochEnd(4, 20), EpochEnd(6, 60)]) is None
 
 
 def test_a_log_that_lost_its_oldest_epochs():
