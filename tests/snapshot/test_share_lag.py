@@ -1,5 +1,6 @@
 """Lag rows of share groups, from messages and rows made by hand."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -47,6 +48,7 @@ def member(member_id: str, *partitions: int, topics: tuple[str, ...] | None = No
         group_id="g",
         member_id=member_id,
         client_id=f"client-{member_id}",
+        client_host=f"/{member_id}",
         subscribed_topics=topics,
         assignment=assignment,
     )
@@ -60,11 +62,14 @@ def shares(*partitions: object, failures: tuple[Failure, ...] = (), name: str = 
 
 
 def rows(
-    offsets: ShareOffsets, *members: GroupMemberRow, topology: Topology = TOPOLOGY
+    offsets: ShareOffsets,
+    *members: GroupMemberRow,
+    topology: Topology = TOPOLOGY,
+    logs: Sequence[PartitionOffsetsRow] = OFFSETS,
 ) -> dict[tuple[str, int], ConsumerLagRow]:
     """Return the rows by partition."""
     groups = [GROUP, row(ConsumerGroupRow, group_id="other", group_type="consumer")]
-    made = share_lag_rows(groups, members, offsets, OFFSETS, topology)
+    made = share_lag_rows(groups, members, offsets, logs, topology)
     assert [(one.topic, one.partition) for one in made] == sorted((one.topic, one.partition) for one in made)
     return {(one.topic, one.partition): one for one in made}
 
@@ -84,6 +89,33 @@ def test_records_before_the_log_start_may_have_been_done() -> None:
     """The start offset is below the log's, but the number of lost records is unknown."""
     lag_row = rows(shares(partition(0, 1, lag=7)))["orders", 0]
     assert (lag_row.retention_margin, lag_row.records_lost) == (-3, None)
+
+
+def test_a_start_at_the_log_start_has_lost_nothing() -> None:
+    """The first record that is not done is the first of the log."""
+    lag_row = rows(shares(partition(0, 4, lag=7)))["orders", 0]
+    assert (lag_row.retention_margin, lag_row.records_lost) == (0, 0)
+
+
+def test_owners_of_a_partition() -> None:
+    """The first by id, in whatever order they are described; a topic without a name and members of other groups have no row."""
+    for several in (("a", "b"), ("b", "a")):
+        members = [member(member_id, 1) for member_id in several]
+        lag_row = rows(shares(), *members)["orders", 1]
+        assert (lag_row.member_id, lag_row.client_host) == ("a", "/a")
+    nameless = (TopicPartitions(topic=None, topic_id="x", partitions=(0,)),)
+    others = [replace(member("c", 2), group_id="other"), replace(member("d", topics=("orders",)), group_id="other")]
+    assert (
+        rows(shares(), replace(member("a"), assignment=nameless), replace(member("b"), assignment=None), *others) == {}
+    )
+
+
+def test_a_log_that_is_not_known() -> None:
+    """Its reason stands beside the coordinator's lag, but not where only an offset that says nothing of its bounds is unknown."""
+    unknown = replace(OFFSETS[0], high_watermark=None, last_stable_offset=None, problem="LEADER_NOT_AVAILABLE")
+    known = replace(OFFSETS[1], problem="OFFSET_NOT_RETURNED")
+    made = rows(shares(partition(0, 5, lag=7), partition(1, 5, lag=8)), logs=[unknown, known, *OFFSETS[2:]])
+    assert [(one.lag, one.problem) for one in made.values()] == [(7, "LEADER_NOT_AVAILABLE"), (8, None)]
 
 
 @pytest.mark.parametrize(
@@ -135,6 +167,8 @@ def test_a_group_that_is_refused() -> None:
     failure = failure_of(DESCRIBE_SHARE_GROUP_OFFSETS, Scope.group("g"), NOT_AUTHORIZED)
     made = rows(ShareOffsets(answers={}, failures=(failure,)), member("a", 1))
     assert {at: one.problem for at, one in made.items()} == {("orders", 1): "GROUP_AUTHORIZATION_FAILED"}
+    of_partition = failure_of(DESCRIBE_SHARE_GROUP_OFFSETS, Scope.group_partition("g", "orders", 1), NOT_AUTHORIZED)
+    assert rows(shares(partition(0, 5, lag=7), failures=(of_partition,)))["orders", 0].problem is None
 
 
 def test_a_partition_that_is_refused() -> None:
