@@ -24,6 +24,7 @@ def test_sums_are_over_what_is_known() -> None:
         lag_row("g", "t", 1, problem="LEADER_NOT_AVAILABLE"),
         lag_row("g", "t", 2, lag_basis="log_start"),
         lag_row("g", "t", 3, lag=-7, time_lag_ms=0),
+        lag_row("g", "t", 4, lag_basis="log_start"),
     )
     lags = group_facts(made)
     assert lags["empty"].sums == GroupLag()
@@ -31,12 +32,19 @@ def test_sums_are_over_what_is_known() -> None:
         lag=-2,
         highest_lag=5,
         time_lag_ms=2_000,
-        partitions=4,
+        partitions=5,
         unknown_lags=1,
         unknown_time_partitions=1,
         known_partitions=2,
         records_lost=0,
     )
+    assert lags["g"].sums.known_time_lag_ms() == 2_000, "at least that old"
+
+
+def test_losses_of_several_partitions() -> None:
+    """They are added up, and one that is unknown takes nothing away."""
+    lost = (lag_row("g", "t", number, lag=1, records_lost=some) for number, some in enumerate((3, None, 4)))
+    assert group_facts(snapshot(1, *lost))["g"].sums.records_lost == 7
 
 
 def test_an_age_of_zero_is_not_said_of_a_group_with_an_unknown_one() -> None:
