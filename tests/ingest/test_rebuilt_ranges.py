@@ -6,14 +6,51 @@ import pytest
 
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest import staged_commit
 from kafka_lagoon.ingest.commit import commit
+from kafka_lagoon.ingest.next_offsets import LastRun
+from kafka_lagoon.ingest.rebuilt_ranges import COUNTS_LOST, _Records, _Rows
 from tests.ingest.writers import Died, Writer, contents, dies, folder, ingest, remove, reports
 from tests.jobs.commands import rows as table_rows
 
-pytestmark = pytest.mark.spark
+RUN = LastRun(
+    ingest_id="0199c82c-c800-7000-8000-000000000000",
+    sequence=4,
+    ingest_date="2026-01-01",
+    base_version=3,
+    ranges=None,
+    problems=None,
+)
+Shown = tuple[int, int, int, int]  # from, to, records, lost
 
 
+@pytest.mark.parametrize(
+    ("end", "own", "next_offset", "expected"),
+    [
+        (5, _Records(count=3, first_offset=5, files=1), 9, [(5, 9, 3, 1)]),
+        (5, _Records(count=3, first_offset=7, files=1), 10, [(5, 10, 3, 2)]),  # the first offsets have no record
+        (5, _Records(count=4, first_offset=3, files=1), 9, [(5, 3, 0, 0), (3, 9, 4, 2)]),  # the log was truncated
+        (None, _Records(count=4, first_offset=2, files=1), 6, [(2, 6, 4, 0)]),  # of a partition that is new
+        (5, None, 9, [(5, 9, 0, 4)]),
+        (9, None, 5, [(9, 5, 0, 0)]),
+        (5, None, 5, []),
+        (None, None, 5, []),
+    ],
+)
+def test_a_rebuilt_range_joins_the_one_before(
+    end: int | None, own: _Records | None, next_offset: int, expected: list[Shown]
+):
+    """It ends at the next offset, and an event goes back first if the records begin before; what has no record is lost."""
+    key = ("t", "id", 0)
+    records, ends = {} if own is None else {key: own}, {} if end is None else {key: end}
+    made = list(_Rows("cluster-id", RUN).of(key, Position(next_offset=next_offset, leader_epoch=0), records, ends))
+    assert [(row.from_offset, row.to_offset, row.records, row.lost) for row in made] == expected
+    assert {(row.problem, row.leader_epoch, row.sequence, row.topic_id) for row in made} <= {(COUNTS_LOST, 0, 4, "id")}
+    assert {row.planned_at_ms for row in made} <= {0x0199C82CC800}
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize(
     ("writer", "first"),
     [("kernel", 1), pytest.param("kernel", 7, id="clock behind"), pytest.param("spark", 1, marks=pytest.mark.proof)],
