@@ -69,6 +69,29 @@ def test_partitions_are_exact(filters: list[Filter], partition: int):
     assert rest == []
 
 
+@pytest.mark.parametrize("kind", OPERATORS)
+@pytest.mark.parametrize("bound", [0, 9])
+def test_the_bound_of_each_comparison(kind: type[Filter], bound: int):
+    """Of the offsets and partitions beside the bound exactly those are read that pass; null in a list accepts nothing."""
+    for value in ((bound, bound), (bound, None)) if kind is In else (bound,):
+        for number in (0, abs(bound - 1), bound, bound + 1, bound + 2):
+            on_offset, on_partition = kind(("offset",), value), kind(("partition",), value)
+            (pushed, rest), (by_partition, _) = push([on_offset]), push([on_partition])
+            read = pushed.from_offset <= number and (pushed.to_offset is None or number < pushed.to_offset)
+            assert (read and passes(rest, number)) == passes([on_offset], number), number
+            assert kind is In or read == passes([on_offset], number), number
+            assert by_partition.admits("t", number) == passes([on_partition], number)
+
+
+def test_a_list_of_null_alone():
+    """It accepts no offset and no time, as in SQL."""
+    pushed, _ = push([In(("offset",), (None,))])
+    assert pushed.to_offset == 0
+    assert push([In(("timestamp",), (None,))])[0].from_ms is None
+    latest = [GreaterThan(("timestamp_ms",), at) for at in (7, 9, 8)]
+    assert push(latest)[0].from_ms == 10
+
+
 MOMENTS = st.integers(-3_000, 9_000).map(lambda micros: EPOCH + timedelta(microseconds=micros))
 
 
