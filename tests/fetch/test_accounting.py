@@ -255,6 +255,15 @@ def test_codecs_of_a_range():
     assert row.codec is None
 
 
+def test_a_range_without_files_and_without_an_epoch():
+    """Where no batch was read, and none was known before, the epoch is null; nothing has no files."""
+    emptied = replace(planned(0, 30), last_epoch=-1)
+    nothing = TaskOutcome(outcomes=(read(0, 30),), files={})
+    started = replace(event(None, partition=1), leader_epoch=-1)
+    first, second = reconciled(plan_of(emptied, events=(started,)), nothing).ranges
+    assert [(row.files, row.leader_epoch) for row in (first, second)] == [(0, None), (0, None)]
+
+
 def test_a_problem_that_two_splits_met_is_one_row():
     """A corrupt batch on the border of two splits is read by both and is one row."""
     broken = Problem(base_offset=8, last_offset=12, reason="CORRUPT_BATCH", raw=b"x")
