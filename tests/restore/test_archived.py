@@ -107,6 +107,8 @@ def test_files_by_the_bounds_of_the_log() -> None:
     files = [
         file("before", (0, 3), (0, 9), "x"),
         file("wanted", (0, 0), (9, 10), str(partition.topic_id)),
+        file("with the last", (0, 0), (19, 30), str(partition.topic_id)),
+        file("after", (0, 0), (20, 30), str(partition.topic_id)),
         file("of others", (1, 3), (0, 99), "x"),
         file("mixed", (0, 3), (0, 99), "x"),
         file("with older", (0, 0), (0, 99), str(partition.topic_id), without_id=1),
@@ -114,6 +116,7 @@ def test_files_by_the_bounds_of_the_log() -> None:
     ]
     assert source_files(files, partition) == [
         SourceFile("wanted", True),
+        SourceFile("with the last", True),
         SourceFile("mixed", False),
         SourceFile("with older", False),
         SourceFile("unknown", False),
