@@ -81,6 +81,24 @@ def test_its_records_are_in_the_target() -> None:
     assert FINISHED.finished_at == "2026-09-21T14:13:20+00:00"
 
 
+def test_every_partition_must_be_there() -> None:
+    """One that lost an offset is enough, in whatever order they are; the last receipt tells when it was finished."""
+    second = PartitionKey(KEY.topic, KEY.partition + 1)
+    plan = replace(PLAN, partitions=[*PLAN.partitions, replace(PLAN.partitions[0], target=second)])
+    other = replace(RECEIPT, target_partition=second.partition, checked_at_ms=RECEIPT.checked_at_ms - 5_000)
+    whole, cut = (
+        LogBounds(log_start_offset=start, high_watermark=20, last_stable_offset=20, end=20) for start in (11, 12)
+    )
+    for receipts in ([RECEIPT, other], [other, RECEIPT]):
+        finished = FinishedRestore(plan=plan, receipts=receipts)
+        assert finished.is_in(target(11, 20, logs={KEY.partition: whole, second.partition: whole}))
+        assert not finished.is_in(target(11, 20, logs={KEY.partition: whole, second.partition: cut}))
+        assert not finished.is_in(target(11, 20, logs={KEY.partition: cut, second.partition: whole}))
+        assert finished.finished_at_ms == RECEIPT.checked_at_ms
+        assert not finished.is_unread
+    assert FinishedRestore(plan=plan, receipts=[RECEIPT, replace(other, digest_read_back=None)]).is_unread
+
+
 def test_it_is_of_the_same_topics() -> None:
     """A topic that was re-created in the source is not the same; records archived since then are reported."""
     assert FINISHED.is_of([archived()])
