@@ -148,6 +148,15 @@ def test_every_offset_of_others_is_named(is_other: list[bool], cuts: list[int]) 
     assert others.further or len(named) == len(offsets)
 
 
+def test_a_range_goes_on_in_the_next_chunk() -> None:
+    """Consecutive offsets are one range, however they are divided; twenty ranges are not used up by it."""
+    others = OtherRecords()
+    for start in range(0, 90, 3):
+        others.add(np.arange(start, start + 3))
+    others.add(np.array([95]))
+    assert (others.records, str(others)) == (91, "0-89, 95")
+
+
 def test_many_ranges_are_counted() -> None:
     """A receipt names twenty ranges, and says how many more there are."""
     others = OtherRecords()
