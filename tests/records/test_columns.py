@@ -321,6 +321,17 @@ def test_a_corrupt_batch_may_have_been_a_marker():
     assert ([row["offset"] for row in rows], decoding.next_offset) == ([0, 1], 6)
 
 
+def test_a_corrupt_marker_of_a_transaction_of_which_nothing_is_left():
+    """Compaction removed its records: reading stops there, too, or what the producer commits next would count as aborted."""
+    lost, rest = spoiled(marker(2, 1, ABORT).write()), transaction(3) + marker(5, 1, COMMIT).write()
+    rows, decoding = fast(lost + rest, aborted=[(1, 0)])
+    assert (rows, decoding.next_offset, decoding.counts.aborted) == ([], 3, 0)
+    rows, decoding = fast(lost + rest, aborted=[(1, 3)])
+    assert (len(rows), decoding.counts.aborted, decoding.next_offset) == (0, 2, 6)
+    rows, _ = fast(lost + rest, from_offset=3)
+    assert len(rows) == 2
+
+
 def test_aborted_and_open_transactions_are_flagged():
     """read_uncommitted keeps aborted records; for transactions that were open when the range was planned the flag is null."""
     raw = transaction(0) + marker(2, 1, ABORT).write() + transaction(3, 2) + lines(1, base_offset=5) + transaction(6, 3)

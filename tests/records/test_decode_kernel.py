@@ -1,6 +1,7 @@
 """The kernel on hostile bytes: the fast decoder returns the same as the reference decoder."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -71,6 +72,22 @@ def test_control_records(key):
     """Unknown versions and types are accepted, negative versions and short keys are refused."""
     end = Batch(records=(Record(delta=0, key=key),), flags=0x30, producer_id=1)
     assert_equal(end.write(), aborted=[(1, 0)])
+
+
+@pytest.mark.parametrize("change", ["nothing", "bytes after it", "count", "no count", "twice", "offset"])
+def test_control_batches_that_lie(change):
+    """A control batch that contradicts itself is corrupt like any other, and ends no transaction; one without records is none."""
+    end = Record(delta=0, key=b"\0\0\0\0")
+    fields = {
+        "flags": 0x30,
+        "producer_id": 1,
+        "last_delta": 1,
+        "count": {"count": -1, "no count": 0, "twice": 2}.get(change, 1),
+    }
+    plain = record(replace(end, delta=2) if change == "offset" else end) * (2 if change == "twice" else 1)
+    plain += {"bytes after it": b"\0\0"}.get(change, b"")
+    data = Batch(base_offset=2, records=(RECORD,), flags=0x10, producer_id=1).write()
+    assert_equal(Batch(**fields).around(b"" if change == "no count" else plain) + data, aborted=[(1, 0)])
 
 
 @settings(deadline=None)

@@ -61,7 +61,8 @@ def decode(
         except Refused as refused:
             _refuse(answer, batch, following, refused)
             is_wanted = following is None or following.base_offset > from_offset
-            if open_ and is_wanted and batch.magic not in (0, 1) and (batch.is_control or not batch.is_believed):
+            may_be_open = open_ or any(first <= batch.last_offset for _, first in to_come)
+            if may_be_open and is_wanted and batch.magic not in (0, 1) and (batch.is_control or not batch.is_believed):
                 break  # it may have been the marker that ended an aborted transaction
     return answer
 

@@ -129,7 +129,7 @@ class Dispositions:
                 transactions.end(producer, last, marker)
             elif (
                 disposition in (layout.UNTRUSTED, layout.CORRUPT)
-                and transactions.may_be_open
+                and transactions.may_be_open_at(last)
                 and current >= self._first_index
             ):
                 self.is_over = True

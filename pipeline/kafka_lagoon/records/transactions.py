@@ -23,6 +23,10 @@ class AbortedTransactions:
         """True if an aborted transaction is open, so that later batches depend on earlier ones."""
         return bool(self._open)
 
+    def may_be_open_at(self, last_offset: int) -> bool:
+        """True if one is open at a batch that nobody can read; compaction may have removed everything else of it."""
+        return self.may_be_open or bool(self._to_come and self._to_come[-1][1] <= last_offset)
+
     def holds(self, producer_id: int, last_offset: int) -> bool:
         """True if a transactional batch of data is part of an aborted transaction."""
         self._begin(last_offset)
