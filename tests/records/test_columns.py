@@ -310,6 +310,19 @@ def transaction(offset: int, producer_id: int = 1) -> bytes:
     return lines(2, base_offset=offset, producer_id=producer_id, flags=TRANSACTIONAL)
 
 
+@pytest.mark.parametrize("codec", [0, ZSTD])
+def test_a_producer_that_goes_on_after_an_abort(codec: int):
+    """The marker ends the aborted transaction alone: what the same producer commits after it is read, in each response."""
+    aborts = [marker(offset, 1, ABORT, codec=codec).write() for offset in (2, 5)]
+    raw = transaction(0) + aborts[0] + transaction(3) + aborts[1] + transaction(6) + marker(8, 1, COMMIT).write()
+    rows, decoding = fast(raw, aborted=[(1, 0), (1, 3)])
+    assert [row["offset"] for row in rows] == [6, 7]
+    assert (decoding.counts.aborted, decoding.counts.control, decoding.counts.corrupt) == (4, 3, 0)
+    rows, decoding = fast(raw, aborted=[(1, 3)])
+    assert [row["offset"] for row in rows] == [0, 1, 6, 7]
+    assert_equal(raw, aborted=[(1, 0), (1, 3)])
+
+
 def test_a_corrupt_batch_may_have_been_a_marker():
     """Reading stops after it if an aborted transaction is open: only a new response shows which transactions are aborted."""
     lost = spoiled(marker(2, 1, ABORT).write())
