@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
+from kafka_lagoon.snapshot.commits import CommitColumns
 from kafka_lagoon.snapshot.lag import lag_rows
-from kafka_lagoon.snapshot.lag_logs import EndOffsets
+from kafka_lagoon.snapshot.lag_logs import EndOffsets, PartitionLogs
 from kafka_lagoon.snapshot.topology import TOPIC_DELETED, TOPIC_RECREATED, Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.group_rows import (
@@ -94,6 +95,12 @@ def end(
     )
 
 
+def in_columns(commits: list[CommittedOffsetRow]) -> CommitColumns:
+    """Return the commits of one group as they are kept."""
+    columns = {name: [getattr(one, name) for one in commits] for name in CommittedOffsetRow.__dataclass_fields__}
+    return CommitColumns(CommittedOffsetRow, columns, {"g": (0, len(commits))}, [(one.topic, 1) for one in commits])
+
+
 def rows(
     commits: list[CommittedOffsetRow],
     ends: list[PartitionOffsetsRow],
@@ -109,10 +116,9 @@ def rows(
         lag_rows(
             [group()],
             members or [],
-            commits,
+            in_columns(commits),
             unread or {},
-            EndOffsets(before=before or known, before_problems={}, after=after),
-            topology,
+            PartitionLogs(topology, EndOffsets(before=before or known, before_problems={}, after=after)),
         )
     )
 

@@ -142,7 +142,7 @@ def _joined_outcomes(
         done.epochs += outcome.epochs
         done.leader_epoch = max(done.leader_epoch, outcome.leader_epoch)
         done.failure = outcome.failure
-        if outcome.failure or outcome.next_offset < outcome.split.to_offset:
+        if outcome.failure:
             break
     if done.reached < planned.to_offset and not done.failure:
         done.failure = STOPPED

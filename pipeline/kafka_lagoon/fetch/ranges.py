@@ -160,7 +160,7 @@ def limited(ranges: Sequence[PlannedRange], most: int | None) -> list[PlannedRan
         return list(ranges)
     shortened = []
     for index, planned in enumerate(ranges):
-        share = max(1, most * backlog[index] // total) if backlog[index] else 0
+        share = max(1, most * backlog[index] // total)
         shortened.append(replace(planned, to_offset=min(planned.to_offset, planned.first_readable + share)))
     return shortened
 

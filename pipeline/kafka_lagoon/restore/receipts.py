@@ -45,7 +45,7 @@ class OtherRecords:
         cuts = [0, *(np.flatnonzero(np.diff(offsets) != 1) + 1).tolist(), len(offsets)]
         for start, end in pairwise(cuts) if len(offsets) else ():
             first, last = int(offsets[start]), int(offsets[end - 1])
-            if self.ranges and not self.further and first == self.ranges[-1][1] + 1:
+            if self.ranges and first == self.ranges[-1][1] + 1:
                 self.ranges[-1] = (self.ranges[-1][0], last)
             elif len(self.ranges) < _MOST_RANGES:
                 self.ranges.append((first, last))

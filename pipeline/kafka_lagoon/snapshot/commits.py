@@ -18,7 +18,7 @@ from kafka_lagoon.protocol.messages import offset_fetch
 from kafka_lagoon.protocol.messages.offset_fetch import OffsetFetchResponseGroup, OffsetFetchResponsePartition
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.group_rows import CommittedOffsetRow
-from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Runs, Stored, choose, or_none
+from kafka_lagoon.tables.row_columns import Chosen, Column, Runs, Stored, choose, or_none
 from kafka_lagoon.wire.columns import Structs
 
 NO_COMMIT, COMMIT_NEGATIVE = "NO_COMMIT", "COMMIT_NEGATIVE"
@@ -28,7 +28,7 @@ NO_COMMIT, COMMIT_NEGATIVE = "NO_COMMIT", "COMMIT_NEGATIVE"
 class Commits:
     """Rows of all commits, and the groups and partitions whose commits could not be read."""
 
-    rows: Sequence[CommittedOffsetRow]
+    rows: "CommitColumns"
     failures: Sequence[Failure]
 
 
@@ -37,7 +37,7 @@ def commits_of(committed: CommittedOffsets, topology: Topology) -> Commits:
     return Commits(rows=commit_rows(committed, topology), failures=committed.failures)
 
 
-def commit_rows(committed: CommittedOffsets, topology: Topology) -> Columns[CommittedOffsetRow]:
+def commit_rows(committed: CommittedOffsets, topology: Topology) -> "CommitColumns":
     """One row per group and partition, in the order of the answers."""
     made = _Made()
     for groups, source in groups_of(committed.answers, committed.sources):
@@ -61,7 +61,7 @@ class _Made:
     time_counts: list[int] = field(default_factory=list)
     problems: dict[int, str] = field(default_factory=dict)  # by row number
 
-    def rows(self, topology: Topology) -> Columns[CommittedOffsetRow]:
+    def rows(self, topology: Topology) -> "CommitColumns":
         """The rows."""
         known = {topic: place for place, topic in enumerate(dict.fromkeys(self.topics))}
         places = array("i")

@@ -92,7 +92,7 @@ def lag_of(topology: Topology, state: GroupState, offsets: Sequence[PartitionOff
     logs.add_existing(state.before, offsets)
     groups, commits = state.groups, state.commits
     committing = [group for group in groups.groups if group.group_type != SHARE]
-    return lag_rows(committing, groups.members, commits.rows, unread_groups(state), logs, topology)
+    return lag_rows(committing, groups.members, commits.rows, unread_groups(state), logs)
 
 
 def unread_groups(state: GroupState) -> dict[str, str]:

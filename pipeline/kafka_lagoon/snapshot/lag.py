@@ -5,16 +5,13 @@ unknown; column `problem` then says why. The end offset was read after the commi
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby, repeat
-from operator import attrgetter
+from collections.abc import Callable, Mapping, Sequence
 
 from kafka_lagoon.snapshot.commits import CommitColumns
 from kafka_lagoon.snapshot.lag_columns import LagPartitions, LagSpan
-from kafka_lagoon.snapshot.lag_logs import EndOffsets, PartitionLogs
-from kafka_lagoon.snapshot.topology import Topology
-from kafka_lagoon.tables.group_rows import CommittedOffsetRow, ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
-from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Difference, Runs, column_of
+from kafka_lagoon.snapshot.lag_logs import PartitionLogs
+from kafka_lagoon.tables.group_rows import ConsumerGroupRow, ConsumerLagRow, GroupMemberRow
+from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Difference, Runs
 
 COMMITTED, LOG_START, UNKNOWN = "committed", "log_start", "unknown"
 _OF_TIME_LAG = (  # time_lag.py replaces them
@@ -92,53 +89,28 @@ class LagColumns(Columns[ConsumerLagRow]):
 def lag_rows(
     groups: Sequence[ConsumerGroupRow],
     members: Sequence[GroupMemberRow],
-    commits: Sequence[CommittedOffsetRow],
+    commits: CommitColumns,
     unread: Mapping[str, str],
-    ends: EndOffsets | PartitionLogs,
-    topology: Topology,
+    logs: PartitionLogs,
 ) -> LagColumns:
     """One row per group and partition; `unread` names why the commits of a whole group are missing."""
-    logs = PartitionLogs(topology, ends) if isinstance(ends, EndOffsets) else ends
-    commits = _by_group(commits)
     rows = LagPartitions(groups, members, commits, logs)
-    spans = _spans(commits)
     numbers: dict[str, list[int]] = {}
     for number, member in enumerate(members):
         numbers.setdefault(member.group_id, []).append(number)
     slots = _slots(commits, logs)
     for place, group in enumerate(groups):
         own_members = [(number, members[number]) for number in numbers.get(group.group_id, ())]
-        own = spans.get(group.group_id, range(0))
+        own = range(*commits.spans.get(group.group_id, (0, 0)))
         rows.add_group(place, slots[own.start : own.stop], own, own_members, unread.get(group.group_id))
     return LagColumns(rows)
 
 
-def _by_group(commits: Sequence[CommittedOffsetRow]) -> CommitColumns | Sequence[CommittedOffsetRow]:
-    """Sort commits so that those of a group are neighbours."""
-    return commits if isinstance(commits, CommitColumns) else sorted(commits, key=attrgetter("group_id"))
-
-
-def _spans(commits: Sequence[CommittedOffsetRow]) -> Mapping[str, range]:
-    """The range of rows of each group's commits."""
-    if isinstance(commits, CommitColumns):
-        return {group_id: range(*span) for group_id, span in commits.spans.items()}
-    spans = {}
-    for group_id, some in groupby(range(len(commits)), key=lambda row: commits[row].group_id):
-        rows = list(some)
-        spans[group_id] = range(rows[0], rows[-1] + 1)
-    return spans
-
-
-def _slots(commits: Sequence[CommittedOffsetRow], logs: PartitionLogs) -> "array[int]":
+def _slots(commits: CommitColumns, logs: PartitionLogs) -> "array[int]":
     """The slot of each commit's partition."""
     slots = array("i")
-    partitions, start = column_of(commits, "partition"), 0
-    for topic, count in _topic_counts(commits):
+    partitions, start = commits.column("partition"), 0
+    for topic, count in commits.topic_counts:
         slots.extend(map(logs.slots(topic).__getitem__, partitions[start : start + count]))
         start += count
     return slots
-
-
-def _topic_counts(commits: Sequence[CommittedOffsetRow]) -> Iterable[tuple[str, int]]:
-    """Topics with their number of neighbouring rows."""
-    return commits.topic_counts if isinstance(commits, CommitColumns) else zip(column_of(commits, "topic"), repeat(1))
