@@ -60,7 +60,7 @@ OWN = {"brokers": "lake/brokers/own"}
 
 @pytest.mark.parametrize("conflicts", [0, 1, 4])
 def test_commits_of_others_in_between(conflicts: int) -> None:
-    """Each attempt looks at the table anew; the one file is removed, once, and the files of others stay."""
+    """Each attempt reads the table again; the file is removed, once, and the files of others stay."""
     lake = _Overtaken(*[Conflict("lake/brokers")] * conflicts)
     withdraw(lake, OWN, CLOCK)  # type: ignore[arg-type]
     assert (lake.removed, len(lake.states)) == (["brokers/own"], conflicts + 1)

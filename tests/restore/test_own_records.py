@@ -98,7 +98,7 @@ def test_records_of_an_earlier_attempt(target: FakePartition, attempt: Attempt) 
     assert target.high_watermark == RECORDS
 
 
-def found(cluster: Cluster, log: LogBounds, from_offset: int = 0) -> list[int]:
+def own_offsets(cluster: Cluster, log: LogBounds, from_offset: int = 0) -> list[int]:
     """Return the offsets of the restore's records in a log with these bounds."""
     options = ReadOptions(fetch_wait_ms=10, stall_timeout_ms=2_000)
     own = find_own_records(
@@ -112,22 +112,22 @@ def test_an_open_transaction_of_others(connect: Callable[[], Cluster], target: F
     append(target, [record(0), record(1)], size=1)
     attempt()
     log = LogBounds(log_start_offset=0, high_watermark=22, last_stable_offset=5, end=5)
-    assert found(connect(), log) == list(range(2, 22))
-    assert found(connect(), log, from_offset=9) == list(range(9, 22))
+    assert own_offsets(connect(), log) == list(range(2, 22))
+    assert own_offsets(connect(), log, from_offset=9) == list(range(9, 22))
 
 
 def test_a_target_that_ends_before_what_was_restored(
     connect: Callable[[], Cluster], target: FakePartition, attempt: Attempt
 ) -> None:
-    """It was truncated or made anew; one that ends there has nothing more."""
+    """It was truncated or re-created; one that ends there has nothing more."""
     attempt()
     log = LogBounds(log_start_offset=0, high_watermark=20, last_stable_offset=20, end=20)
-    assert found(connect(), log, from_offset=20) == []
+    assert own_offsets(connect(), log, from_offset=20) == []
     with pytest.raises(TargetChanged, match="ends at 20, and records up to 21 were restored"):
-        found(connect(), log, from_offset=21)
+        own_offsets(connect(), log, from_offset=21)
     target.log_start_offset = 3
     with pytest.raises(TargetChanged, match="no longer has all records that were written since offset 0"):
-        found(connect(), log)
+        own_offsets(connect(), log)
 
 
 @pytest.mark.parametrize("is_remembered", [True, False])
