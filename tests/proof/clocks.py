@@ -41,17 +41,19 @@ class Clocks:
         library = self._folder / "clock.so"
         if not library.exists():
             self._folder.mkdir(parents=True, exist_ok=True)
+            if not self.has_stepped:
+                self._offset("stepping", 0)
             compiled = self._folder / "clock.new"
             command = [str(_COMPILER), "-shared", "-fPIC", "-O2", "-o", str(compiled), str(_SOURCE), "-ldl"]
             subprocess.run(command, check=True)
             compiled.rename(library)
-            self._offset("stepping", 0)
         offset = self._offset("later", days_later * _DAY_S) if days_later else self._folder / "stepping"
         return {"LD_PRELOAD": str(library), "CLOCK_OFFSET_FILE": str(offset)}
 
     def _offset(self, name: str, seconds: int) -> Path:
         """Write an offset in place: processes have mapped the file."""
         path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)  # a history may begin with a step
         path.touch()
         with path.open("r+b") as file:
             file.write(struct.pack("<q", seconds * 1_000_000_000))

@@ -39,6 +39,14 @@ def test_step_of_a_process_that_runs(tmp_path: Path) -> None:
     assert (clocks.is_wrong, clocks.has_stepped) == (False, True)
 
 
+def test_a_step_before_the_first_process(tmp_path: Path) -> None:
+    """A history may begin with it."""
+    clocks = Clocks(tmp_path / "new")
+    assert clocks.step(3_600)
+    output, _ = process(clocks).communicate("\n")
+    assert abs(float(output.split()[0]) - (time.time() + 3_600)) < _TOLERANCE_S
+
+
 def test_days_later(tmp_path: Path) -> None:
     """A process that runs days later has a clock of its own."""
     clocks = Clocks(tmp_path)
