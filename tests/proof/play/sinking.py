@@ -51,8 +51,7 @@ class Sinking:
     def _new(self, how: str, transactions: str, rows: int) -> _Written:
         world = self._world
         name = f"sunk-{world.prefix}{len(self._written)}"
-        wanted = NewTopic(name, _PARTITIONS, 3)
-        retried(lambda: [future.result(30) for future in world.admin.create_topics([wanted]).values()])
+        world.create(NewTopic(name, _PARTITIONS, 3))
         described = retried(lambda: Kafka(world.servers, _SOON_S).describe([name]))
         of_quiet = (f"{partition}-{offset}" for partition in range(QUIET_PARTITIONS) for offset in range(QUIET_RECORDS))
         checkpoint = str(world.place.folder / "checkpoint")

@@ -79,8 +79,7 @@ class Topics:
             wanted = NewTopic(full, 1, replica_assignment=[[_AHEAD, _BEHIND]], config=CONFIGS[kind])
         else:
             wanted = NewTopic(full, partitions, 3, config=CONFIGS[kind])
-        admin = self._world.admin
-        retried(lambda: [future.result(30) for future in admin.create_topics([wanted]).values()])
+        self._world.create(wanted)
         description = retried(lambda: self._described(full, partitions))
         id_ = topic_id(description)
         self.kinds[id_], self.names[id_] = kind, full
@@ -112,12 +111,12 @@ class Topics:
         """Add partitions."""
         if topic not in self.live or self.live[topic].kind == "unclean":
             return
-        old, admin = self.live[topic], self._world.admin
+        old, world = self.live[topic], self._world
         wanted = NewPartitions(old.name, old.partitions + by)
-        retried(lambda: [future.result(30) for future in admin.create_partitions([wanted]).values()])
+        retried(lambda: [future.result(30) for future in world.admin.create_partitions([wanted]).values()])
         retried(lambda: self._described(old.name, old.partitions + by))
         self.live[topic] = replace(old, partitions=old.partitions + by)
-        self._world.happened["topics grown"] += 1
+        world.happened["topics grown"] += 1
 
     def delete_records(self, topic: str, percent: int) -> None:
         """Delete a part of each partition."""

@@ -7,8 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from tests.object_store import ObjectStore
 from tests.proof.brokers import Brokers
@@ -34,7 +41,7 @@ class World:
         self.kafka = on.kafka
         self.servers = on.kafka.bootstrap_servers
         self.brokers = Brokers(on.kafka, on.networks, self.happened)
-        self.admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
+        self._admin: AdminClient | None = None
         self.cluster_id = str(self.admin.describe_cluster().result(TIMEOUT_S).cluster_id)
         self.reader = Kafka(self.servers)
         self.chance = random.Random(str(history))
@@ -57,11 +64,30 @@ class World:
         self.jobs.password = self.credentials.rotate()
         self.loads = Loads()
 
+    @property
+    def admin(self) -> AdminClient:
+        """A new client: one that has worked before may ask a broker that is down, until its requests time out."""
+        self._admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
+        return self._admin
+
+    def create(self, wanted: NewTopic) -> None:
+        """Create a topic; one that is there is of an attempt whose answer was lost."""
+
+        def attempt() -> None:
+            (future,) = self.admin.create_topics([wanted]).values()
+            try:
+                future.result(30)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+
+        retried(attempt)
+
     def alter(self, topic: str, name: str, value: str) -> None:
         """Set a config of a topic."""
         entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-        resource, admin = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry]), self.admin
-        retried(lambda: [one.result(30) for one in admin.incremental_alter_configs([resource]).values()])
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+        retried(lambda: [one.result(30) for one in self.admin.incremental_alter_configs([resource]).values()])
 
 
 def _lake(folder: Path, store: ObjectStore | None) -> Lake:
