@@ -1,10 +1,11 @@
 """An answer that two brokers give is believed; one broker's answer is not."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from kafka_lagoon.client.agreement import ask_two, content
+from kafka_lagoon.client.agreement import agreed_metadata, ask_two, content
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.request_stats import RequestStats
@@ -15,6 +16,7 @@ from kafka_lagoon.protocol.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
 )
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from tests.clock import CLOCK
 from tests.fake import security
 from tests.fake.answers import SPOKEN
@@ -89,6 +91,23 @@ def test_a_broker_that_failed_is_no_second_opinion(state: FakeCluster) -> None:
             attempts = state.count(API.key, 2)
             assert quotas_of(cluster) == TRUE
             assert state.count(API.key, 2) == attempts > 0
+
+
+def _without_2(answer: MetadataResponse) -> MetadataResponse:
+    return replace(answer, topics=answer.topics[1:], brokers=answer.brokers[::2])
+
+
+def test_metadata_that_two_of_three_brokers_give(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """Each broker and topic is described by two of three answers, and requests go to these brokers."""
+    state.add_topic("other", 1)
+    cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
+    state.faults += [
+        Fault(METADATA.key, Altered(lambda answer: replace(answer, topics=answer.topics[:1])), 2, 1_000),
+        Fault(METADATA.key, Altered(_without_2), 3, 1_000),
+    ]
+    answer = agreed_metadata(cluster, None, deadline)
+    assert {topic.name for topic in answer.topics} == {"orders", "other"}
+    assert {broker.node_id for broker in answer.brokers} == set(cluster.brokers) == {1, 2, 3}
 
 
 def test_the_order_of_lists_means_nothing() -> None:

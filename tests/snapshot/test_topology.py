@@ -160,6 +160,10 @@ def _without_orders(topics: dict[str, Any]) -> None:
     del topics["orders"]
 
 
+def _without_2(answer: MetadataResponse) -> MetadataResponse:
+    return replace(answer, brokers=answer.brokers[::2])
+
+
 def _with_another(topics: dict[str, Any]) -> None:
     topics["new"] = replace(topics["orders"], name="new", topic_id=b"n" * 16)
 
@@ -184,6 +188,15 @@ def test_one_of_three_brokers_is_not_believed(
     else:
         assert topology.metadata.topics == true.metadata.topics
         assert not topology.changed
+
+
+def test_brokers_that_two_of_three_name(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """They are those to which later requests go, although the last answer lacks one of them."""
+    state.faults.append(described(_other_leader, 2, 1_000))
+    state.faults.append(Fault(METADATA.key, Altered(_without_2), 3, 1_000))
+    cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
+    topology, _ = check_again(cluster, read_topology(cluster, None, deadline), deadline)
+    assert {one.node_id for one in topology.metadata.brokers} == set(cluster.brokers) == {1, 2, 3}
 
 
 def test_partitions_that_were_added_meanwhile(state: FakeCluster, connect: Callable[[], Cluster]) -> None:

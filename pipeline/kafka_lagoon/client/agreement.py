@@ -89,11 +89,12 @@ def agreed_metadata(cluster: Cluster, topics: Collection[str] | None, deadline: 
     if is_same_metadata(first, second):
         return replace(first, cluster_id=second.cluster_id)
     several = (first, second, cluster.refresh(topics, deadline, answered | {cluster.answered_by}))
-    brokers = (majority(some) for some in by_item([brokers_by_id(one) for one in several]).values())
+    brokers = agreed_brokers(several)
+    cluster.learn_brokers(brokers)
     described = (majority(some) for some in by_item([topics_by_name(one.topics) for one in several]).values())
     return replace(
         several[-1],
-        brokers=tuple(broker for broker in brokers if broker),
+        brokers=brokers,
         topics=tuple(topic for topic in described if topic),
     )
 
@@ -102,6 +103,12 @@ def is_same_metadata(first: MetadataResponse, second: MetadataResponse) -> bool:
     """True if two answers describe the same brokers and topics alike, in whatever order."""
     have_same_brokers = brokers_by_id(first) == brokers_by_id(second)
     return have_same_brokers and topics_by_name(first.topics) == topics_by_name(second.topics)
+
+
+def agreed_brokers(several: Sequence[MetadataResponse]) -> tuple[MetadataBroker, ...]:
+    """The brokers that two of three answers name, each as two describe it or else as the last one does."""
+    named = by_item([brokers_by_id(one) for one in several]).values()
+    return tuple(broker for some in named if (broker := majority(some)))
 
 
 def brokers_by_id(metadata: MetadataResponse) -> Mapping[int, MetadataBroker]:

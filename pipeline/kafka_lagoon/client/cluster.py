@@ -3,7 +3,7 @@
 Requests never create anything: no topic is auto-created, and FindCoordinator is sent only for groups that exist.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -35,6 +35,7 @@ from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GR
 from kafka_lagoon.protocol.messages.metadata import (
     CREATES_NOTHING,
     METADATA,
+    MetadataBroker,
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
@@ -273,12 +274,16 @@ class Cluster:
             raise ClusterRefused(f"{servers}: was cluster {self.cluster_id} and is now cluster {cluster_id}")
         self.cluster_id = cluster_id or self.cluster_id
 
-    def _learn(self, response: MetadataResponse) -> None:
+    def learn_brokers(self, brokers: Iterable[MetadataBroker]) -> None:
+        """Know these brokers from now on, and no others: those of an answer, or those that several answers agree on."""
         known = self.brokers
-        self.brokers = {one.node_id: self._known(known.pop(one.node_id, None), one) for one in response.brokers}
+        self.brokers = {one.node_id: self._known(known.pop(one.node_id, None), one) for one in brokers}
         for node_id, gone in known.items():
             gone.close()
             self._left_at[node_id] = self.clock.monotonic()
+
+    def _learn(self, response: MetadataResponse) -> None:
+        self.learn_brokers(response.brokers)
         self.controller_id = response.controller_id if response.controller_id >= 0 else None
         self.topics.learn_all(response.topics)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from kafka_lagoon.client.agreement import brokers_by_id, by_item, is_same_metadata, majority, topics_by_name
+from kafka_lagoon.client.agreement import agreed_brokers, by_item, is_same_metadata, majority, topics_by_name
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
@@ -133,7 +133,9 @@ def check_again(cluster: Cluster, before: Topology, deadline: Deadline) -> tuple
         third = cluster.refresh(None, deadline, answered | {cluster.answered_by})
     except PipelineError as error:
         return before, [failure_of(METADATA, Scope.list("all topics"), error)]
-    return _believed(before, second, third), []
+    believed = _believed(before, second, third)
+    cluster.learn_brokers(believed.metadata.brokers)
+    return believed, []
 
 
 def _believed(before: Topology, second: MetadataResponse, third: MetadataResponse) -> Topology:
@@ -158,7 +160,6 @@ def _believed(before: Topology, second: MetadataResponse, third: MetadataRespons
         if len(now.partitions) > len(topic.partitions):
             unasked[topic.name or ""] = PARTITIONS_ADDED
     created = [replace(believed[name], partitions=()) for name in sorted(unasked.keys() - before.topic_ids.keys())]
-    brokers = by_item([brokers_by_id(one) for one in (first, second, third)]).values()
     after = {name: uuid_text(topic.topic_id) for name, topic in believed.items()}
     return replace(
         before,
@@ -166,7 +167,7 @@ def _believed(before: Topology, second: MetadataResponse, third: MetadataRespons
             first,
             cluster_id=second.cluster_id,
             topics=(*merged, *created),
-            brokers=tuple(broker for some in brokers if (broker := majority(some))),
+            brokers=agreed_brokers((first, second, third)),
         ),
         topic_ids={**before.topic_ids, **{topic.name: after[topic.name] for topic in created if topic.name}},
         changed=changes(before.topic_ids, after),
