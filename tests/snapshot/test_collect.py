@@ -1,6 +1,7 @@
 """One snapshot of a fake cluster: the order of its requests, and a row for each failure."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,12 +13,13 @@ from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
 from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS, AclDescription, DescribeAclsResource
+from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS
 from kafka_lagoon.protocol.messages.describe_share_group_offsets import DESCRIBE_SHARE_GROUP_OFFSETS
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
-from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.snapshot.collect import STEPS, collect
 from kafka_lagoon.tables.cluster_rows import (
@@ -47,7 +49,7 @@ from tests.fake import acls as fake_acls
 from tests.fake.answers import SPOKEN, consumer_protocol
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
-from tests.fake.faults import Altered, Fault
+from tests.fake.faults import Altered, Close, Fault
 from tests.fake.oddities import every_shape
 from tests.nulls import unexplained_of
 from tests.short_timeouts import short_timeouts
@@ -318,6 +320,29 @@ def test_a_partition_without_a_leader_is_a_row_everywhere() -> None:
     assert (offsets.high_watermark, offsets.problem) == (None, "LEADER_NOT_AVAILABLE")
     assert lag_of(snapshot, "reader")["orders", 1] == (None, "LEADER_NOT_AVAILABLE")
     assert snapshot.published.status == "partial"
+
+
+def test_a_broker_that_leaves_while_details_are_read() -> None:
+    """It is in table brokers, so tables about each broker lack it for a reason, and are not complete."""
+    state = healthy()
+
+    def without_2(response: MetadataResponse) -> MetadataResponse:
+        return replace(response, brokers=tuple(one for one in response.brokers if one.node_id != 2))
+
+    def meanwhile(_: dict[int, FakeBroker], step: str) -> None:
+        if step == "configs":
+            state.faults += [
+                Fault(METADATA.key, Altered(without_2), times=1_000),
+                Fault(DESCRIBE_CONFIGS.key, Close(), 1, 3),
+            ]
+
+    snapshot = captured(state, meanwhile)
+    assert {row.broker_id for row in snapshot.of(BrokerRow)} == {1, 2, 3}
+    failures = {(row.api, row.broker_id, row.error_name) for row in snapshot.of(CollectionFailureRow)}
+    apis = ("DescribeConfigs", "DescribeLogDirs", "ListTransactions")
+    assert failures == {(api, 2, "BROKER_NOT_AVAILABLE") for api in apis}
+    tables = {table.table_name: table.outcome for table in snapshot.published.tables}
+    assert {tables[name] for name in ("configs", "log_dirs", "api_versions")} == {"partial"}
 
 
 def test_the_id_of_a_recreated_topic_is_not_known() -> None:

@@ -161,7 +161,7 @@ def _collect(collection: Collection) -> Collected:
     parts = [
         describe_configs(cluster, TOPIC, list(_existing_topics(collection.topology)), deadline),
         describe_configs(cluster, BROKER, [_OF_ALL_BROKERS], deadline),
-        describe_broker_configs(cluster, BROKER, sorted(cluster.brokers), deadline),
+        describe_broker_configs(cluster, BROKER, collection.topology.broker_ids(), deadline),
     ]
     listed = resources_with_configs(cluster, deadline)
     failures = [listed] if isinstance(listed, Failure) else []

@@ -209,8 +209,9 @@ def _lag(lag: int, *, is_future: bool) -> int | None:
 
 
 def _collect(collection: Collection) -> Collected:
-    log_dirs = describe_log_dirs(collection.cluster, sorted(collection.cluster.brokers), collection.deadline)
-    answers, topology = log_dirs.answers, collection.topology
+    topology = collection.topology
+    log_dirs = describe_log_dirs(collection.cluster, topology.broker_ids(), collection.deadline)
+    answers = log_dirs.answers
     if not topology.chosen.are_all:
         answers = {broker_id: _chosen(answer, topology.chosen) for broker_id, answer in answers.items()}
     return Collected(stored_replica_rows(answers, topology.lasting_ids(), _with_cordons(collection)), log_dirs.failures)

@@ -77,6 +77,10 @@ class Topology:
             )
         return self._listed
 
+    def broker_ids(self) -> Sequence[int]:
+        """The ids of the brokers that the metadata names: each is asked about itself, also if it has left since."""
+        return sorted(broker.node_id for broker in self.metadata.brokers)
+
     def absence(self, topic: str) -> str | None:
         """The reason why nothing is known of a topic; None if it is known."""
         return self.hidden.get(topic) or (None if topic in self.topic_ids else _NO_SUCH_TOPIC)

@@ -167,7 +167,7 @@ def _collected(
     """
     brokers = collection.cluster.brokers
     answers = {broker_id: broker.versions for broker_id, broker in brokers.items() if broker.versions}
-    return Collected(list(rows(answers)), is_whole=len(answers) == len(brokers))
+    return Collected(list(rows(answers)), is_whole=answers.keys() >= set(collection.topology.broker_ids()))
 
 
 API_VERSIONS_TABLE = Collector(
