@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_lagoon.admin.hanging_transactions import MAX_TRANSACTION_TIMEOUT_MS, Verdict, candidates, verdict
+from kafka_lagoon.admin.hanging_transactions import MAX_TRANSACTION_TIMEOUT_MS, Verdict, candidates, confirmed, verdict
 from kafka_lagoon.admin.transactions import ProducersTransactions
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routing import Gathered
@@ -76,6 +76,28 @@ def test_the_rules_of_find_hanging(case: str) -> None:
     """A transaction hangs, does not hang, or is undecided while a coordinator does not answer."""
     state, transactions, expected = CASES[case]
     assert verdict(ORDERS, state, transactions, NOW_MS) == expected
+
+
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [
+        (producer(OLD), Verdict(is_hanging=True, evidence="no_transaction")),
+        (producer(OLD, open_since=-1), Verdict(is_hanging=False, evidence="ended")),
+        (producer(OLD, open_since=9), Verdict(is_hanging=False, evidence="ended")),
+        (producer(OLD, producer_id=8), Verdict(is_hanging=False, evidence="ended")),
+        (None, Verdict(None, None, "COORDINATOR_NOT_AVAILABLE")),
+    ],
+    ids=["still open", "closed", "the next one", "of another producer", "no answer"],
+)
+def test_what_its_coordinator_ends_meanwhile_does_not_hang(later: ProducerState | None, expected: Verdict) -> None:
+    """A transaction hangs if the leader has it before and after its coordinator did not: its timestamps may be old."""
+    judged = verdict(ORDERS, producer(OLD), UNKNOWN, NOW_MS)
+    failures = {} if later else {ORDERS: UNREACHABLE}
+    states = (later,) if later else ()
+    answer = DescribeProducersPartitionResponse(partition_index=0, error_code=0, active_producers=states)
+    assert confirmed(judged, ORDERS, producer(OLD), Gathered({ORDERS: answer}, {}, failures)) == expected
+    alive = Verdict(is_hanging=False, evidence="recent")
+    assert confirmed(alive, ORDERS, producer(1), Gathered({}, {}, {})) == alive
 
 
 def test_only_what_may_hang_is_looked_up() -> None:

@@ -29,7 +29,9 @@ def test_every_producer_is_a_row_and_every_partition_without_answer() -> None:
     states = (producer(OLD, producer_id=8), producer(None, -1))
     answer = DescribeProducersPartitionResponse(partition_index=0, error_code=0, active_producers=states)
     producers = Gathered({ORDERS: answer}, {}, {TopicPartition("hidden", 3): UNREACHABLE})
-    hidden, first, second = partition_producer_rows(producers, UNKNOWN, {7: "payer"}, {"orders": "id"}, NOW_MS)
+    hidden, first, second = partition_producer_rows(
+        producers, producers, UNKNOWN, {7: "payer"}, {"orders": "id"}, NOW_MS
+    )
     assert (hidden.topic, hidden.partition, hidden.problem) == ("hidden", 3, "COORDINATOR_NOT_AVAILABLE")
     assert (hidden.producer_id, hidden.is_hanging, hidden.evidence, hidden.idle_ms) == (None, None, None, None)
     assert (first.producer_id, first.topic_id, first.transactional_id, first.idle_ms) == (7, "id", "payer", None)

@@ -1,12 +1,14 @@
 """Tables transactions and producers of a fake cluster: requests, their order, and rows after failures."""
 
+from dataclasses import replace
+
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import TRANSACTIONAL_ID_NOT_FOUND
-from kafka_lagoon.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
+from kafka_lagoon.protocol.messages.describe_producers import DESCRIBE_PRODUCERS, DescribeProducersResponse
 from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.snapshot.chosen_names import ChosenNames, Names
@@ -17,6 +19,7 @@ from tests.admin.test_transactions import transaction
 from tests.clock import CLOCK
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
 from tests.fake.oddities import ODDITIES, every_shape, fails
 from tests.short_timeouts import short_timeouts
 from tests.snapshot.test_collect import captured, healthy
@@ -35,13 +38,28 @@ def test_coordinators_are_asked_again_after_the_leaders() -> None:
     state = every_shape()
     taken = captured(state)
     lists, describes, producers = TRANSACTION_APIS
-    assert apis(state) == [lists, describes, producers, lists, describes]
+    assert apis(state) == [lists, describes, producers, lists, describes, producers]
     assert {(row.producer_id, row.transactional_id, row.evidence) for row in taken.of(PartitionProducerRow)} == {
         (7, "payer", "in_transaction"),
         (8, "idle", None),
         (9, None, "no_transaction"),
     }
     assert [row.transactional_id for row in taken.of(TransactionRow)] == ["idle", "payer"]
+
+
+def test_a_transaction_that_ends_while_coordinators_answer() -> None:
+    """It was open for the leader and is unknown to them, as one that hangs, but the leader no longer has it."""
+    state = every_shape()
+
+    def ended(response: DescribeProducersResponse) -> DescribeProducersResponse:
+        *others, last = state.producers["other", 1]
+        state.producers["other", 1] = (*others, replace(last, current_txn_start_offset=-1))
+        return response
+
+    leader_id = state.topics["other"].partitions[1].leader_id
+    state.faults.append(Fault(DESCRIBE_PRODUCERS.key, Altered(ended), leader_id))
+    (row,) = (row for row in captured(state).of(PartitionProducerRow) if row.producer_id == 9)
+    assert (row.open_since_offset, row.is_hanging, row.evidence) == (50, False, "ended")
 
 
 def test_a_cluster_without_transactions_costs_one_list() -> None:

@@ -1,7 +1,8 @@
 """Decides whether an open transaction hangs.
 
 The rules are those of `kafka-transactions.sh find-hanging` with its default of 15 minutes: a transaction that has been open
-in a partition for longer hangs, unless its coordinator still lists the partition.
+in a partition for longer hangs, unless its coordinator still lists the partition. Leaders say how old the last record is by
+its timestamp, which may be old in itself: so many transactions look old that end in a moment (see `confirmed`).
 """
 
 from kafka_lagoon.admin.transactions import Producers, ProducersTransactions
@@ -10,7 +11,7 @@ from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.topic_partition import TopicPartition
 
 MAX_TRANSACTION_TIMEOUT_MS = 15 * 60 * 1000  # also the default of the brokers' transaction.max.timeout.ms
-RECENT, IN_TRANSACTION = "recent", "in_transaction"
+RECENT, IN_TRANSACTION, ENDED = "recent", "in_transaction", "ended"
 NO_TRANSACTION, ID_GONE, NOT_IN_TRANSACTION = "no_transaction", "transactional_id_gone", "partition_not_in_transaction"
 
 
@@ -59,3 +60,18 @@ def verdict(
     if any(one.topic == partition.topic and partition.partition in one.partitions for one in description.topics):
         return Verdict(is_hanging=False, evidence=IN_TRANSACTION)
     return Verdict(is_hanging=True, evidence=NOT_IN_TRANSACTION)
+
+
+def confirmed(judged: Verdict, partition: TopicPartition, producer: ProducerState, again: Producers) -> Verdict:
+    """The verdict, if a transaction that seems to hang is still there in a later answer of the leader.
+
+    A coordinator forgets a partition after the leader has written the marker, so a transaction that it ended while it was
+    asked is gone from the leader by then.
+    """
+    if not judged.is_hanging:
+        return judged
+    if partition in again.failures:
+        return Verdict(None, None, again.failures[partition].name)
+    now = {(one.producer_id, one.current_txn_start_offset) for one in again.answers[partition].active_producers}
+    is_there = (producer.producer_id, producer.current_txn_start_offset) in now
+    return judged if is_there else Verdict(is_hanging=False, evidence=ENDED)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from kafka_lagoon.admin.hanging_transactions import Verdict, verdict
+from kafka_lagoon.admin.hanging_transactions import Verdict, confirmed, verdict
 from kafka_lagoon.admin.transactions import Producers, ProducersTransactions
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.snapshot.transactions import known
@@ -32,8 +32,18 @@ def open_partitions(
     return sorted(held_back | written)
 
 
+def hanging_partitions(producers: Producers, transactions: ProducersTransactions, now_ms: int) -> list[TopicPartition]:
+    """Partitions with a transaction that seems to hang."""
+    return [
+        partition
+        for partition, answer in sorted(producers.answers.items())
+        if any(verdict(partition, one, transactions, now_ms).is_hanging for one in answer.active_producers)
+    ]
+
+
 def partition_producer_rows(
     producers: Producers,
+    again: Producers,
     transactions: ProducersTransactions,
     transactional_ids: Mapping[int, str],
     topic_ids: Mapping[str, str | None],
@@ -41,6 +51,7 @@ def partition_producer_rows(
 ) -> Iterator[PartitionProducerRow]:
     """One row per partition and producer, and one per partition without an answer, ordered.
 
+    `again` are later answers about the partitions with a transaction that seems to hang.
     `transactional_ids` are by producer id, for candidates and other producers that are known.
     """
     for partition in sorted(producers.answers.keys() | producers.failures.keys()):
@@ -49,7 +60,7 @@ def partition_producer_rows(
             yield _unanswered(partition, topic_id, producers.failures[partition].name)
             continue
         for producer in sorted(producers.answers[partition].active_producers, key=lambda some: some.producer_id):
-            judged = verdict(partition, producer, transactions, now_ms)
+            judged = confirmed(verdict(partition, producer, transactions, now_ms), partition, producer, again)
             yield _row(partition, topic_id, producer, transactional_ids.get(producer.producer_id), judged, now_ms)
 
 

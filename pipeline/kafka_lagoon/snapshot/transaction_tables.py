@@ -1,7 +1,7 @@
 """Collects tables transactions and producers.
 
-For transactions that may hang, coordinators are asked again after the leaders: a transaction that was open in a partition and
-is then unknown to its coordinator was not completed in between.
+For transactions that may hang, coordinators are asked again after the leaders, and leaders again for those that seem to hang:
+a transaction that its coordinator did not know and that is open before and after was not completed in between.
 """
 
 from kafka_lagoon.admin.hanging_transactions import candidates
@@ -18,7 +18,7 @@ from kafka_lagoon.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
 from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
-from kafka_lagoon.snapshot.producers import open_partitions, partition_producer_rows
+from kafka_lagoon.snapshot.producers import hanging_partitions, open_partitions, partition_producer_rows
 from kafka_lagoon.snapshot.transactions import listed_transaction_rows, transaction_rows, undescribed_rows
 from kafka_lagoon.tables import state_tables
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
@@ -50,8 +50,10 @@ def _collect_producers(collection: Collection) -> Collected:
     now_ms = cluster.clock.now_ms()
     transactions = transactions_of_producers(cluster, candidates(producers, now_ms), deadline)
     transactional_ids = {one.producer_id: one.transactional_id for one in listed}
+    again = describe_producers(cluster, hanging_partitions(producers, transactions, now_ms), deadline)
     rows = partition_producer_rows(
         producers,
+        again,
         transactions,
         {**transactional_ids, **transactions.transactional_ids},
         collection.topology.lasting_ids(),
@@ -59,6 +61,7 @@ def _collect_producers(collection: Collection) -> Collected:
     )
     failures = [
         *producers.failures.values(),
+        *again.failures.values(),
         *transactions.list_failures,
         *transactions.description_failures.values(),
     ]

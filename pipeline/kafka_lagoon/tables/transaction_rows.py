@@ -68,13 +68,14 @@ class PartitionProducerRow:
     )
     is_hanging: bool | None = column(
         "True if the producer's transaction is open and no coordinator will end it, by the rules of kafka-transactions.sh "
-        "find-hanging; null if the coordinators did not answer."
+        "find-hanging, and in two answers of the leader; null if they or the coordinators did not answer."
     )
     evidence: str | None = column(
         "Reason for the value of is_hanging. Not hanging: recent (its last record is at most 15 minutes old), in_transaction "
-        "(its coordinator has the partition in an open transaction). Hanging: no_transaction (no coordinator lists the "
-        "producer; coordinators leave out transactional ids without permission to describe them, see table coverage), "
-        "transactional_id_gone, or partition_not_in_transaction. Null without an open transaction.",
+        "(its coordinator has the partition in an open transaction), ended (while the coordinators were asked). Hanging: "
+        "no_transaction (no coordinator lists the producer; coordinators leave out transactional ids without permission to "
+        "describe them, see table coverage), transactional_id_gone, or partition_not_in_transaction. Null without an open "
+        "transaction.",
         null_if=_NOT_OPEN,
     )
     problem: str | None = column(
