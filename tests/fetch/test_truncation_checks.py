@@ -1,6 +1,7 @@
 """After reading, leaders are asked for the epochs of all splits, and diverging records are withdrawn."""
 
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 
@@ -8,15 +9,16 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.ranges import PlannedRange
 from kafka_lagoon.fetch.split import Split, SplitOutcome
+from kafka_lagoon.fetch.topic_identity import ask_every_broker
 from kafka_lagoon.fetch.truncation_checks import CheckedEpochs, check_epochs, check_outcomes
 from kafka_lagoon.protocol.messages.fetch import FETCH
-from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from kafka_lagoon.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
 from kafka_lagoon.records.decoding import Counts
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.fake.cluster import FakeCluster
-from tests.fake.faults import Close, Fault
+from tests.fake.faults import Altered, Close, Fault
 from tests.fetch.reading import Connect, log, read, small
 from tests.fetch.splits import in_epochs, soon, splits, whole
 
@@ -141,6 +143,24 @@ def test_a_re_created_topic(state: FakeCluster, connect: Connect, newest: int, *
     checked = checked_outcomes(cluster, planned, outcome)
     assert (checked.divergences, checked.confirmed) == ({}, frozenset())
     assert checked.foreign == (frozenset() if newest == 13 else {PARTITION})
+
+
+@pytest.mark.parametrize("leader_id", [2, 3], ids=["an old broker", "a broker without a connection"])
+def test_a_leader_that_changed_while_reading(state: FakeCluster, connect: Connect, leader_id: int) -> None:
+    """Its records were read by name if it is too old for ids, or may be, as another broker is: it has to know the topic."""
+    in_epochs(state, 0, 0)
+    state.missing = {2: {FETCH.key}}
+    cluster, planned = connect(), whole(state)
+    ask_every_broker(cluster, {"t"}, soon(), [1, 2])
+    outcome = done(state, 0, 8, EpochRange(0, 0, 8))
+    state.faults.append(Fault(METADATA.key, Altered(of_another_topic), leader_id, 1_000))
+    log(state).leader_id, log(state).leader_epoch = leader_id, 1
+    assert checked_outcomes(cluster, planned, outcome).foreign == {PARTITION}
+
+
+def of_another_topic(response: MetadataResponse) -> MetadataResponse:
+    topics = tuple(replace(topic, topic_id=bytes(15) + b"\x99") for topic in response.topics)
+    return replace(response, topics=topics)
 
 
 @pytest.mark.parametrize("newest", [12, 13])
