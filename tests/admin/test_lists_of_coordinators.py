@@ -178,6 +178,38 @@ def test_a_coordinator_that_does_not_move(
 
 
 @MOVES
+def test_a_broker_that_leaves_during_the_list(
+    state: FakeCluster, cluster: Cluster, topic: str, api: Any, listed: Listed
+) -> None:
+    """Who takes over from it may have listed nothing of it yet, so the list is requested once more."""
+    hand_over(state, topic, api, times=0)
+
+    def without_3(response: Any) -> Any:
+        response.brokers = tuple(broker for broker in response.brokers if broker.node_id != 3)
+        return response
+
+    state.faults += [Fault(METADATA.key, Slow(0), times=2), Fault(METADATA.key, Altered(without_3), times=1_000)]
+    ids, failures = listed(cluster)
+    assert (ids, set(failures)) == (["moves", "stays"], {"BROKER_NOT_AVAILABLE"})
+    assert state.count(api.key, 1) == 2
+
+
+@MOVES
+def test_a_coordinator_that_moves_and_fails(
+    state: FakeCluster, cluster: Cluster, topic: str, api: Any, listed: Listed
+) -> None:
+    """A partition that has no leader after the second list has failed it, as after the first."""
+    hand_over(state, topic, api)
+
+    def leaderless(response: Any) -> Any:
+        state.topics[topic].partitions[0].leader_id = NO_LEADER
+        return response
+
+    state.faults.append(Fault(api.key, Altered(leaderless), 3))
+    assert listed(cluster)[1] == ["COORDINATOR_NOT_AVAILABLE"]
+
+
+@MOVES
 def test_a_broker_whose_leaders_are_old(
     state: FakeCluster, cluster: Cluster, topic: str, api: Any, listed: Listed
 ) -> None:

@@ -110,6 +110,29 @@ def test_metadata_that_two_of_three_brokers_give(state: FakeCluster, connect: Ca
     assert {broker.node_id for broker in answer.brokers} == set(cluster.brokers) == {1, 2, 3}
 
 
+def test_brokers_of_which_one_answer_lacks_one(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """Answers that describe the topics alike differ if they name other brokers."""
+    state.faults.append(Fault(METADATA.key, Altered(_without_2_alone), 2, 1_000))
+    cluster = connect()
+    answer = agreed_metadata(cluster, None, Deadline.after(CLOCK, 5_000))
+    assert {broker.node_id for broker in answer.brokers} == set(cluster.brokers) == {1, 2, 3}
+
+
+def _without_2_alone(answer: MetadataResponse) -> MetadataResponse:
+    return replace(answer, brokers=answer.brokers[::2])
+
+
+def test_how_long_a_broker_throttled_us_is_no_difference(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """It is about the answer, and two brokers agree on the rest."""
+
+    def throttled(ms: int) -> Altered:
+        return Altered(lambda answer: replace(answer, throttle_time_ms=ms))
+
+    state.faults += [Fault(API.key, throttled(node_id), node_id, 1_000) for node_id in (1, 2, 3)]
+    assert quotas_of(connect()) == TRUE
+    assert state.count(API.key) == 2
+
+
 def test_the_order_of_lists_means_nothing() -> None:
     """Brokers list what they know in any order; a list with an item twice is another one."""
     response = DescribeClientQuotasResponse(entries=TRUE)
