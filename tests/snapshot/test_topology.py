@@ -17,6 +17,7 @@ from kafka_lagoon.protocol.messages.metadata import (
     MetadataResponse,
     MetadataTopic,
 )
+from kafka_lagoon.snapshot.chosen_names import Names
 from kafka_lagoon.snapshot.topology import (
     NOT_DESCRIBED,
     PARTITIONS_ADDED,
@@ -118,6 +119,23 @@ def test_no_leader() -> None:
     assert row.problem == "LEADER_NOT_AVAILABLE"
 
 
+def test_the_first_broker_and_the_first_epoch() -> None:
+    """0 is an id and an epoch like any other."""
+    row = partition(leader_id=0, leader_epoch=0, replica_nodes=(0, 1))
+    assert (row.leader_id, row.leader_epoch, row.is_leaderless, row.is_preferred_leader) == (0, 0, False, True)
+
+
+def test_topics_that_are_left_out_did_not_appear_meanwhile(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """They are none of the topology, also where a third broker decides."""
+    state.add_topic("other", 1)
+    cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
+    before = read_topology(cluster, None, deadline, Names.of(None, "other"))
+    assert before.left_out == 1
+    state.topics["orders"].partitions[0].isr = (1,)
+    topology, _ = check_again(cluster, before, deadline)
+    assert ([row.topic for row in topic_rows(topology)], topology.unasked) == (["orders"], {})
+
+
 def test_a_rack_that_is_unknown() -> None:
     """The racks of replicas cannot be counted while one of their brokers is unknown."""
     assert partition(replica_nodes=(1, 9)).rack_count is None
@@ -179,6 +197,7 @@ def test_one_of_three_brokers_is_not_believed(
     state.faults.append(described(change, node_id, 1_000))
     topology, failures = check_again(cluster, read_topology(cluster, None, deadline), deadline)
     assert failures == []
+    assert not topology.disputed
     if change is _without_orders and node_id == 1:
         assert [(row.topic, row.partitions, row.problem) for row in topic_rows(topology)] == [
             ("orders", None, TOPIC_CREATED)
@@ -216,10 +235,10 @@ def test_a_change_meanwhile_is_believed(state: FakeCluster, connect: Callable[[]
     """Later descriptions of all brokers are taken over, and a partition that each answer describes in another way says so."""
     cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
     before = read_topology(cluster, None, deadline)
-    state.topics["orders"].partitions[0].isr = (1,)
+    state.topics["orders"].partitions[0].isr = state.topics["orders"].partitions[1].isr = (1,)
     state.faults.append(described(_other_leader, 2, 1))
     topology, _ = check_again(cluster, before, deadline)
-    assert topology.metadata.topics[0].partitions[0].isr_nodes == (1,)
+    assert [one.isr_nodes for one in topology.metadata.topics[0].partitions[:2]] == [(1,), (1,)]
     assert topology.disputed == {("orders", 0)}
 
 
@@ -257,6 +276,24 @@ def test_brokers_without_a_description() -> None:
     rows = list(broker_rows(metadata(), identity))
     assert [(row.broker_id, row.is_controller, row.is_fenced) for row in rows] == [(1, False, None), (2, True, None)]
     assert NOT_DESCRIBED not in {row.problem for row in rows}
+
+
+def test_a_fenced_broker() -> None:
+    """Metadata does not name it, and it has no address."""
+    fenced = DescribeClusterBroker(broker_id=0, host="", port=-1, rack="r", is_fenced=True)
+    described = DescribeClusterResponse(
+        error_code=0,
+        error_message=None,
+        cluster_id="c",
+        controller_id=1,
+        brokers=(fenced,),
+        cluster_authorized_operations=0,
+    )
+    identity = Identity(described=described, controller_id=1, controller_problem=None, failures=())
+    first, second, _ = broker_rows(metadata(), identity)
+    assert (first.broker_id, first.host, first.port, first.rack) == (0, None, None, "r")
+    assert (first.is_fenced, first.is_controller, first.problem) == (True, False, None)
+    assert (second.host, second.port) == ("h1", 9092)
 
 
 @pytest.mark.parametrize(("version", "offline"), [(4, None), (5, ()), (12, ())])
