@@ -171,6 +171,15 @@ def test_an_api_that_only_some_brokers_offer(answered: set[int | None], failed: 
     assert list(worth_a_row([required], topology, stats)) == [required]
 
 
+def test_a_broker_that_never_answered_does_not_offer_the_api() -> None:
+    """A request to it was sent, and nothing shows that the broker has what the other one lacks."""
+    stats = RequestStats()
+    stats.sent((OFFSET_FETCH.name, 2), 5, 10)
+    error = UnsupportedVersion("OffsetFetch", (9, 9), (0, 5), "1", None)
+    too_old = failure_of(OFFSET_FETCH, Scope.group("g"), error, node_id=1)
+    assert not list(partly_offered([too_old], stats))
+
+
 def test_long_messages_are_cut() -> None:
     """A long message of a broker is cut."""
     (row,) = failure_rows([Failure(**{**_fields(failed(Scope.cluster())), "message": "x" * 5_000})])
