@@ -152,8 +152,9 @@ def test_a_topic_that_is_hidden() -> None:
 
 
 def test_changes_of_topics() -> None:
-    """A deleted topic and a re-created topic have different reasons; a new topic has none."""
-    before, after = {"a": "1", "b": "2", "c": "3"}, {"a": "1", "b": "9", "d": "4"}
+    """A deleted topic and a re-created topic have different reasons; a new topic has none, nor has an id that is not given."""
+    before = {"a": "1", "b": "2", "c": "3", "given since": None, "refused": "6"}
+    after = {"a": "1", "b": "9", "d": "4", "given since": "5", "refused": None}
     assert changes(before, after) == {"b": TOPIC_RECREATED, "c": TOPIC_DELETED}
 
 

@@ -196,12 +196,16 @@ def _differ(first: T, second: T, third: T) -> bool:
 
 
 def changes(before: Mapping[str, str | None], after: Mapping[str, str | None]) -> dict[str, str]:
-    """Topics that were deleted, or deleted and created again, between two metadata answers."""
+    """Topics that were deleted, or deleted and created again, between two metadata answers.
+
+    An id that one of them lacks proves nothing: brokers give ids from the moment of an upgrade on (Kafka 2.8), and none beside
+    an error.
+    """
     changed = {}
     for topic, topic_id in before.items():
         if topic not in after:
             changed[topic] = TOPIC_DELETED
-        elif after[topic] != topic_id:
+        elif None not in (topic_id, after[topic]) and after[topic] != topic_id:
             changed[topic] = TOPIC_RECREATED
     return changed
 
