@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, FinalizedFeature
 from kafka_lagoon.protocol.messages.describe_topic_partitions import (
     DESCRIBE_TOPIC_PARTITIONS,
     Cursor,
@@ -18,7 +20,12 @@ from kafka_lagoon.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsTopic,
 )
 from kafka_lagoon.protocol.messages.metadata import MetadataPartition, MetadataResponse, MetadataTopic
-from kafka_lagoon.snapshot.min_isr import MIN_ISR_NOT_RETURNED, EligibleAnswers, read_eligible_leaders
+from kafka_lagoon.snapshot.min_isr import (
+    MIN_ISR_NOT_RETURNED,
+    EligibleAnswers,
+    read_durability,
+    read_eligible_leaders,
+)
 from kafka_lagoon.snapshot.topology import (
     ELIGIBLE_NOT_RETURNED,
     Durability,
@@ -176,6 +183,51 @@ def test_a_failure(state: FakeCluster) -> None:
     state.faults = [Fault(API.key, Close(), times=1_000)]
     answers = read(state)
     assert (answers.eligible, answers.failure and answers.failure.api) == ({}, "DescribeTopicPartitions")
+
+
+def test_pages_without_an_end(state: FakeCluster) -> None:
+    """A broker whose cursor comes back to a page is not followed for ever."""
+
+    def again(response: Any) -> Any:
+        response.next_cursor = Cursor(topic_name="orders", partition_index=0)
+        return response
+
+    state.faults = [Fault(API.key, Altered(again), times=1_000)]
+    answers = read(state)
+    assert (answers.eligible, answers.failure and answers.failure.name) == ({}, "CONTRADICTORY_ANSWER")
+
+
+@pytest.mark.parametrize(("name", "level"), [("eligible.leader.replicas.version", 0), ("other.version", 1), (None, 0)])
+def test_a_cluster_that_keeps_no_eligible_leaders(state: FakeCluster, name: str | None, level: int) -> None:
+    """No request is sent, because its empty lists would mean nothing."""
+    durability, failures = durability_of(state, name, level)
+    assert (durability.eligible, durability.eligible_problem, failures) == ({}, None, [])
+    assert state.count(API.key) == 0
+
+
+def test_a_cluster_that_keeps_eligible_leaders(state: FakeCluster) -> None:
+    """They are read; where they cannot be, the failure is reported and names the problem of each partition."""
+    durability, failures = durability_of(state, "eligible.leader.replicas.version", 1)
+    assert (durability.eligible, durability.eligible_problem, failures) == (TRUE, ELIGIBLE_NOT_RETURNED, [])
+    assert durability.min_insync_replicas == {"orders": 1, "other": 1}
+    state.faults = [Fault(API.key, Close(), times=1_000)]
+    durability, (failure,) = durability_of(state, "eligible.leader.replicas.version", 1)
+    assert (durability.eligible, durability.eligible_problem) == ({}, failure.name)
+
+
+def durability_of(state: FakeCluster, feature: str | None, level: int) -> tuple[Durability, list[Failure]]:
+    """Read what partition rows need from a cluster in which a feature is in force."""
+
+    def finalized(answer: Any) -> Any:
+        features = [FinalizedFeature(name=feature, max_version_level=level, min_version_level=0)] if feature else []
+        answer.finalized_features, answer.finalized_features_epoch = tuple(features), 1
+        return answer
+
+    state.faults.append(Fault(API_VERSIONS.key, Altered(finalized), times=1_000))
+    with fake_cluster(state):
+        deadline = Deadline.after(CLOCK, 5_000)
+        with Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster:
+            return read_durability(cluster, ["orders", "other"], deadline)
 
 
 def test_the_comment_of_partitions_names_these_problems() -> None:
