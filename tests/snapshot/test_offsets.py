@@ -69,6 +69,26 @@ def test_no_offset_is_null() -> None:
     assert (row.high_watermark, row.problem) == (None, "OFFSET_NOT_RETURNED")
 
 
+def test_a_log_without_a_beginning_among_others() -> None:
+    """The others begin at 0, which is an offset like any other."""
+    partitions = [TopicPartition("orders", number) for number in range(3)]
+
+    def of_all(*offsets: int) -> Offsets:
+        some = dict(zip(partitions, offsets, strict=True))
+        answers = {
+            one: ListOffsetsResponsePartition(
+                partition_index=one.partition, offset=offset, timestamp=-1, leader_epoch=0
+            )
+            for one, offset in some.items()
+        }
+        return Gathered(answers, dict.fromkeys(partitions, Source(1, 77)), {})
+
+    offsets: dict[Kind, Offsets] = {kind: of_all(0, 0, 0) for kind in ALL_KINDS} | {LOG_START: of_all(0, -1, 0)}
+    topology = Topology(metadata=MetadataResponse(), topic_ids={"orders": "id"}, partitions={"orders": (0, 1, 2)})
+    rows = [(row.log_start_offset, row.leader_epoch, row.problem) for row in offset_rows(topology, offsets)]
+    assert rows == [(0, 0, None), (None, 0, "OFFSET_NOT_RETURNED"), (0, 0, None)]
+
+
 def test_refusals_are_named() -> None:
     """A refusal is a problem. A leader that is too old for a kind of offset is only a problem for the ends of the log."""
     assert row_of(start=refused(29)).problem == "TOPIC_AUTHORIZATION_FAILED"
