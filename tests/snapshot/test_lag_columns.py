@@ -225,6 +225,20 @@ def test_columns_agree_with_rows(made: Facts) -> None:
     check(made)
 
 
+def test_a_cluster_without_problems() -> None:
+    """Rows take a shorter way there, and still have the problem of their group, and commits that are missing."""
+    both, subscriber = [("a", 0), ("a", 1)], Member(member_id="m1", owned={}, subscribed=["a"])
+    commit = Commit(offset=3, leader_epoch=1, metadata="")
+    groups = [
+        Group(group_id="whole", commits=dict.fromkeys(both, commit)),
+        Group(group_id="refused", commits=dict.fromkeys(both, commit), problem="GROUP_AUTHORIZATION_FAILED"),
+        Group(group_id="read in part", commits={both[1]: commit}, members=[subscriber]),
+        Group(group_id="unread", commits={}, members=[subscriber], unread="GROUP_AUTHORIZATION_FAILED"),
+    ]
+    logs = dict.fromkeys(both, Log(before=5, start=0, high=9, stable=9))
+    check(Facts(logs=logs, hidden={}, changed={}, groups=groups))
+
+
 @pytest.mark.proof
 @settings(max_examples=2_000)
 @given(made=facts())
