@@ -46,11 +46,18 @@ CASES = {
     "no open transaction": (producer(OLD, open_since=-1), UNKNOWN, Verdict(is_hanging=False, evidence=None)),
     "as old as is allowed": (producer(OLD - 1), UNKNOWN, Verdict(is_hanging=False, evidence="recent")),
     "no coordinator knows it": (producer(OLD), UNKNOWN, Verdict(is_hanging=True, evidence="no_transaction")),
+    "from the first record on": (
+        producer(OLD, open_since=0),
+        UNKNOWN,
+        Verdict(is_hanging=True, evidence="no_transaction"),
+    ),
     "no timestamp is long ago": (producer(None), UNKNOWN, Verdict(is_hanging=True, evidence="no_transaction")),
     "listed, then gone": (producer(OLD), LISTED, Verdict(is_hanging=True, evidence="transactional_id_gone")),
     "its coordinator will end it": (
         producer(OLD),
-        described(TransactionTopic(topic="orders", partitions=(1, 0))),
+        described(
+            TransactionTopic(topic="other", partitions=(3,)), TransactionTopic(topic="orders", partitions=(1, 0))
+        ),
         Verdict(is_hanging=False, evidence="in_transaction"),
     ),
     "in other partitions only": (
@@ -102,6 +109,6 @@ def test_what_its_coordinator_ends_meanwhile_does_not_hang(later: ProducerState 
 
 def test_only_what_may_hang_is_looked_up() -> None:
     """Only producers with a transaction that has been open for more than 15 minutes are looked up."""
-    states = (producer(OLD, producer_id=1), producer(OLD - 1, producer_id=2), producer(OLD, -1, producer_id=3))
+    states = (producer(OLD, 0, producer_id=1), producer(OLD - 1, producer_id=2), producer(OLD, -1, producer_id=3))
     answer = DescribeProducersPartitionResponse(partition_index=0, error_code=0, active_producers=states)
     assert candidates(Gathered({ORDERS: answer}, {}, {}), NOW_MS) == {1}
