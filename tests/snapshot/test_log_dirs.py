@@ -118,3 +118,12 @@ def test_a_lag_that_no_broker_knows_is_null() -> None:
     answer = {1: DescribeLogDirsResponse(results=(DescribeLogDirsResult(error_code=0, log_dir="/a", topics=(topic,)),))}
     assert [row.offset_lag for row in stored_replica_rows(answer, {}, ())] == [None, -1]
     assert [row.offset_lag for row in replica_rows(answer)] == [None, -1]
+
+
+def test_a_full_disk_has_no_free_bytes() -> None:
+    """0 is a size, and the one that matters most."""
+    full = DescribeLogDirsResult(error_code=0, log_dir="/d", topics=(), total_bytes=100, usable_bytes=0)
+    response = DescribeLogDirsResponse(results=(full,))
+    (row,) = log_dir_rows({1: response})
+    (stored,) = stored_replica_rows({1: response}, {}, frozenset())
+    assert (row.total_bytes, row.usable_bytes) == (stored.total_bytes, stored.usable_bytes) == (100, 0)
