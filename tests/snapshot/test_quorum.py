@@ -43,6 +43,7 @@ def test_the_metadata_log_is_a_row() -> None:
         QuorumRow(leader_id=1, leader_epoch=7, high_watermark=99, voters=(1, 2), observers=(9,))
     ]
     assert next(quorum_rows(response(leader_id=-1))).leader_id is None
+    assert next(quorum_rows(response(leader_id=0))).leader_id == 0
     reversed_voters = response()
     (partition,) = reversed_voters.topics[0].partitions
     partition.current_voters = partition.current_voters[::-1]  # type: ignore[misc]  frozen to the checker
