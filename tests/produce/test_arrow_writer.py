@@ -1,6 +1,6 @@
 """Arrow batches written to a fake cluster: every row is in a log once and in order, or in a failure."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.errors import BrokerError, CorruptBatch, RowRefused
 from kafka_lagoon.produce.arrow_writer import RECORD_TOO_LARGE, ArrowWriter, WriteOptions
 from kafka_lagoon.produce.batch_queues import AFTER_UNWRITTEN
@@ -358,6 +359,29 @@ def test_an_error_while_sending(news: FakeCluster, connect: Connect) -> None:
         to.flush()
     to.close()
     assert not values(news, 0)
+
+
+def test_a_partition_that_is_refused_in_a_transaction(news: FakeCluster, connect: Connect) -> None:
+    """No partition is added beside a refused one: the others are announced once more before they are written to."""
+    added: list[TopicPartition] = []
+
+    def announce(partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Failure]:
+        refused = {
+            one: own_failure(PRODUCE, Scope.of_partition(*one), "X") for one in partitions if one.topic == "other"
+        }
+        added.extend(() if refused else partitions)
+        return refused
+
+    to = writer(connect())
+    to._sender._add_partitions = announce
+    to.write(rows([b"a", b"b", b"c"], topic=["news", "other", "news"]), partition=0)
+    with to._sender._changed:  # so that the first round has both
+        to._encode_collected()
+    to.flush()
+    to.close()
+    assert [(one.partition.topic, one.failure.name) for one in to.failures] == [("other", "X")]
+    assert (values(news, 0), values(news, 0, "other")) == ([b"a", b"c"], [])
+    assert added == [TopicPartition("news", 0)]
 
 
 def test_nothing_to_write(news: FakeCluster, connect: Connect) -> None:

@@ -167,17 +167,24 @@ class BatchSender:
             return self._queues.reconcile(batches, self._cluster.clock.monotonic())
 
     def _add_new(self, partitions: Collection[TopicPartition]) -> Collection[TopicPartition]:
-        """Announce new partitions; returns partitions that must not be written to."""
+        """Announce new partitions; returns partitions that must not be written to.
+
+        Beside a refused partition none is added, so the others are announced once more.
+        """
         new = [partition for partition in partitions if partition not in self._known]
-        if not new or not self._add_partitions:
-            return ()
-        failures = self._add_partitions(new)
-        self._known.update(new)
-        for partition, failure in failures.items():
-            with self._changed:
-                reconciled = self._queues.give_up(partition, failure)
-            self._keep(reconciled)
-        return failures
+        refused: list[TopicPartition] = []
+        while new and self._add_partitions:
+            failures = self._add_partitions(new)
+            for partition, failure in failures.items():
+                with self._changed:
+                    reconciled = self._queues.give_up(partition, failure)
+                self._keep(reconciled)
+            refused += failures
+            if not failures:
+                self._known.update(new)
+                break
+            new = [partition for partition in new if partition not in failures]
+        return refused
 
     def _requests(self, batches: _Batches) -> dict[int, list[_Request]]:
         """The requests to each leader. Partitions without a leader wait."""
