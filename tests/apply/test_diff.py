@@ -85,6 +85,13 @@ def test_what_is_owned_and_not_written_is_removed() -> None:
     assert actions[0].after == {"log.cleaner.threads": None}
 
 
+def test_topics_of_brokers_are_not_deleted() -> None:
+    """Brokers keep the metadata of tiered storage in a topic that they do not call internal: it is not deleted, either."""
+    topics = {name: topic(name, [[1]]) for name in ("__remote_log_metadata", "__orders")}
+    (action,) = diff(desired('[owns]\ntopics = [".*"]\n'), live(topics))
+    assert (action.kind, action.resource.name) == ("delete_topic", "__orders")
+
+
 def test_without_patterns_nothing_is_removed() -> None:
     """A file without `owns` only adds and changes."""
     cluster = live(
