@@ -2,12 +2,23 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka_lagoon.cli.main import main
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
+from tests.admin.conftest import altering_apis
 from tests.cli.admin.faults import faults
 from tests.fake.broker import FakeBroker
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+from tests.fake.faults import Altered, Fault
+
+__all__ = ["altering_apis"]  # a fixture of tests/admin
+
+
+def _server(brokers: dict[int, FakeBroker]) -> str:
+    return f"127.0.0.1:{next(iter(brokers.values())).server_address[1]}"
 
 
 def test_where_offsets_are_set_to(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,10 +53,39 @@ def test_a_file_may_be_a_pipe(capsys: pytest.CaptureFixture[str], brokers: dict[
     reading, writing = os.pipe()
     os.write(writing, b"absent,0,7\n")
     os.close(writing)
-    server = f"127.0.0.1:{next(iter(brokers.values())).server_address[1]}"
-    assert main(["admin", "reset-offsets", "g", "--from-file", f"/dev/fd/{reading}", "-b", server, "--yes"]) == 1
+    assert (
+        main(["admin", "reset-offsets", "g", "--from-file", f"/dev/fd/{reading}", "-b", _server(brokers), "--yes"]) == 1
+    )
     assert "topic absent: Metadata: UNKNOWN_TOPIC_OR_PARTITION" in capsys.readouterr().err
     os.close(reading)
+
+
+@pytest.mark.usefixtures("altering_apis")
+def test_stored_offsets_that_cannot_be_read(
+    capsys: pytest.CaptureFixture[str], state: FakeCluster, brokers: dict[int, FakeBroker]
+) -> None:
+    """With --all-topics what cannot be read is a failure, of a partition (exit 3) or the group (exit 1), and is not passed over."""
+
+    def refused(answer: Any) -> Any:
+        for group in answer.groups:
+            partition = next(one for one in group.topics[0].partitions if one.partition_index == 1)
+            partition.error_code, partition.committed_offset = 29, -1
+        return answer
+
+    def refused_group(answer: Any) -> Any:
+        for group in answer.groups:
+            group.error_code, group.topics = 30, ()
+        return answer
+
+    state.groups = {"g": FakeGroup(coordinator_id=1, commits={("orders", index): FakeCommit(20) for index in range(2)})}
+    call = ["admin", "reset-offsets", "g", "--all-topics", "--to", "earliest", "-b", _server(brokers), "--yes"]
+    state.faults = [Fault(OFFSET_FETCH.key, Altered(refused))]
+    assert main(call) == 3
+    assert "group g, orders-1: OffsetFetch of broker 1: TOPIC_AUTHORIZATION_FAILED" in capsys.readouterr().err
+    assert {index: commit.offset for (_, index), commit in state.groups["g"].commits.items()} == {0: 0, 1: 20}
+    state.faults = [Fault(OFFSET_FETCH.key, Altered(refused_group), times=2)]
+    assert main(call) == 1
+    assert "group g: OffsetFetch of broker 1: GROUP_AUTHORIZATION_FAILED" in capsys.readouterr().err
 
 
 def test_a_deletion_says_what_it_is_about(capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,19 +125,22 @@ def _check_reset(options: Namespace) -> list[str]:
 
 
 def _plan_reset(context: ClusterContext) -> PlannedActions:
-    options = context.options
+    options, not_read = context.options, list[Failure]()
     if options.from_file is not None:
         specs: dict[TopicPartition, ResetSpec] = {
             partition: AtOffset(offset) for partition, offset in options.offsets.items()
         }
         _, failures = _partitions(context, _by_topic(specs))
     else:
-        partitions, failures = _partitions(context, _chosen(options) or _stored(context))
+        chosen, not_read = _stored(context) if options.all_topics else (_chosen(options), [])
+        partitions, failures = _partitions(context, chosen)
         specs = dict.fromkeys(partitions, _spec(context))
     missing = {failure.scope.topic for failure in failures}
     wanted = {partition: spec for partition, spec in specs.items() if partition.topic not in missing}
     actions, unread = reset_actions(context.cluster, options.group, wanted, context.deadline)
-    return PlannedActions(actions=actions, failures=[*failures, *unread], notes=[*_notes(actions), *_hidden(context)])
+    return PlannedActions(
+        actions=actions, failures=[*not_read, *failures, *unread], notes=[*_notes(actions), *_hidden(context)]
+    )
 
 
 def _notes(actions: Sequence[Action]) -> Sequence[str]:
@@ -163,15 +166,16 @@ def _spec(context: ClusterContext) -> ResetSpec:
     return specs.default
 
 
-def _stored(context: ClusterContext) -> Mapping[str, Sequence[int]]:
-    """Return the partitions for which the group has stored offsets."""
+def _stored(context: ClusterContext) -> tuple[Mapping[str, Sequence[int]], list[Failure]]:
+    """Return the partitions for which the group has stored offsets, and failures of those that cannot be read."""
     group_id = context.options.group
     listings = list_groups(context.cluster, context.deadline)
     stored = _read(context, listings, [group_id])
     partitions = {item.topic_partition: None for item in stored.states if item.group_id == group_id}
-    if not partitions:
+    failures = list(stored.failures.values())
+    if not partitions and not failures:
         refuse(f"--all-topics: group {group_id} has stored no offsets, or is not there")
-    return _by_topic(partitions)
+    return _by_topic(partitions), failures
 
 
 def _is_share(listings: GroupListings, group_id: str) -> bool:
