@@ -1,5 +1,6 @@
 """One broker: large responses, and a request that another thread interrupts."""
 
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -88,3 +89,19 @@ def test_a_response_that_is_too_large(state: FakeCluster, connect: Callable[...,
     is_too_large = [isinstance(reply.outcome, FrameTooLarge) for reply in replies]
     assert is_too_large[:5] == [False, True, False, True, False]
     assert not broker.failing
+
+
+def test_a_connection_that_was_idle(connect: Callable[..., Cluster]) -> None:
+    """Brokers close idle connections: a request that is sent once gets a new one after minutes, as after a long confirmation."""
+    broker = connect().brokers[1]
+    request = Call(METADATA, metadata_request(()), CREATES_NOTHING, once=True)
+    deadline = Deadline.after(CLOCK, 10_000)
+    broker.ask_all([request], deadline)
+    first = broker._session
+    broker.ask_all([request], deadline)
+    assert first is not None
+    assert broker._session is first
+    first._transport._socket.shutdown(socket.SHUT_RDWR)
+    first._answered_at -= 600
+    (reply,) = broker.ask_all([request], deadline)
+    assert not isinstance(reply.outcome, Exception)

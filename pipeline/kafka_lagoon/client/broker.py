@@ -204,7 +204,12 @@ class Broker:
         return session.move(outgoing, deadline)
 
     def _ready(self, deadline: Deadline) -> Session:
-        """The open session or a new one, when it may be used: not throttled, not expired. Nothing may be in flight."""
+        """The open session or a new one, when it may be used: not throttled, not expired. Nothing may be in flight.
+
+        A session that was idle for long is not used: a request that is sent once would be lost if the broker has closed it.
+        """
+        if self._session and self._session.is_idle:
+            self._disconnect()
         session = self._session or self._connected(
             deadline.within(self._access.settings.socket_connection_setup_timeout_ms)
         )

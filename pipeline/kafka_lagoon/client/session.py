@@ -55,6 +55,8 @@ _RENEWED_AFTER_S = (
     1.0  # brokers refuse to re-authenticate more often; later does no harm, the next request waits for it
 )
 
+_IDLE_S = 240.0  # brokers close a connection after 10 minutes (connections.max.idle.ms), balancers of load after 4 or 5
+
 
 @frozen
 class Access:
@@ -88,6 +90,7 @@ class Session:
             0.0  # monotonic; KIP-219: the response to a throttled request comes at once, the client waits
         )
         self._renew_at: float | None = None  # monotonic
+        self._answered_at = self._clock.monotonic()
 
     @classmethod
     def open(
@@ -140,6 +143,11 @@ class Session:
         """True if the connection must authenticate again before any other request."""
         return self._renew_at is not None and self._clock.monotonic() >= self._renew_at
 
+    @property
+    def is_idle(self) -> bool:
+        """True if there was no response for so long that the broker may have closed the connection."""
+        return not self.in_flight and self._clock.monotonic() - self._answered_at >= _IDLE_S
+
     def version(self, api: Api[Any, Any], within: Versions | None) -> int:
         """The version to use; UnsupportedVersion when there is none in common."""
         broker = f"the broker at {self.address}" if self.node_id is None else f"broker {self.node_id}"
@@ -180,7 +188,7 @@ class Session:
     def record(self, answer: ReceivedResponse, sent_at: float) -> None:
         """Count a response in the request stats, and remember its throttle time."""
         self._is_used = self.versions is not None
-        now = self._clock.monotonic()
+        self._answered_at = now = self._clock.monotonic()
         self._pace.spent(answer.size)
         throttle_ms = getattr(answer.message, "throttle_time_ms", 0)
         self._quiet_until = max(self._quiet_until, now + throttle_ms / 1000)
