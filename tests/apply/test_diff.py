@@ -117,6 +117,37 @@ def test_what_was_not_read_is_not_planned() -> None:
     assert diff(state, unknown) == []
 
 
+def test_what_is_written_and_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules, limits, passwords and levels that differ are planned; of owned quotas, limits that are not written end."""
+    monkeypatch.setenv("PASSWORD", "hunter2")
+    text = (
+        '[owns]\nquotas = ["user=alice"]\n[[quotas]]\nuser = "alice"\nproducer_byte_rate = 5\n'
+        '[scram_users.alice.SCRAM-SHA-256]\niterations = 8192\npassword = "env:PASSWORD"\n'
+        '[scram_users.bob.SCRAM-SHA-512]\npassword = "env:PASSWORD"\n[features]\n"metadata.version" = 26\n'
+    )
+    cluster = live(
+        quotas={"user=alice": {"producer_byte_rate": 5, "consumer_byte_rate": 6}},
+        scram_users={ScramUser("alice", "SCRAM-SHA-256"): 4096, ScramUser("bob", "SCRAM-SHA-512"): 9_000},
+    )
+    rule = "ALLOW User:alice READ topic LITERAL orders from *"
+    assert changes(diff(desired(text + RULE), cluster)) == [
+        ("update_feature", "metadata.version", {"level": 25}, {"level": 26, "upgrade_type": "upgrade"}),
+        ("create_acl", rule, None, READ._asdict()),
+        ("alter_quotas", "user=alice", {"consumer_byte_rate": 6}, {"consumer_byte_rate": None}),
+        ("alter_scram", "alice SCRAM-SHA-256", {"iterations": 4096}, {"iterations": 8192}),
+    ]
+
+
+def test_min_insync_replicas_of_the_whole_cluster_are_set_and_those_of_a_broker_unset() -> None:
+    """Only what brokers refuse is left out of a plan for a cluster with eligible leader replicas."""
+    state = desired('[owns]\nbrokers = [".*"]\n[broker_configs."<default>"]\n"min.insync.replicas" = 2\n')
+    features = {"eligible.leader.replicas.version": FeatureLevels(1, 0, 1)}
+    own = {"broker": {name: {"min.insync.replicas": "1"} for name in ("<default>", "1")}}
+    (broker, default) = changes(diff(state, live({}, own, features=features)))
+    assert broker[1::2] == ("1", {"min.insync.replicas": None})
+    assert default[1::2] == ("<default>", {"min.insync.replicas": "2"})
+
+
 @pytest.mark.parametrize(("level", "unset"), [(0, True), (1, False)])
 def test_what_brokers_keep_for_the_whole_cluster_is_not_unset(level: int, unset: bool) -> None:
     """With eligible leader replicas (KIP-966) min.insync.replicas is set on the cluster, and brokers refuse to unset it."""
