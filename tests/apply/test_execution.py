@@ -107,6 +107,15 @@ def test_what_has_a_guard_is_sent_after_all_others() -> None:
         assert (last.action, last.failure and last.failure.name) == (shrink, NOT_SENT)
 
 
+def test_what_has_a_guard_waits_for_what_is_refused() -> None:
+    """Also if what is refused comes after it: the plan is not carried out as it was confirmed."""
+    shrink = action("a", "put", {"value": 1}, {"value": 0}, Guard.SHRINKING_RETENTION)
+    things = Things(live={"a": {"value": 0}, "old": failure("DENIED")})
+    execution = things.carry_out(shrink, DROP, allowed=[Guard.SHRINKING_RETENTION, Guard.DELETIONS])
+    assert things.sent == []
+    assert [result.failure and result.failure.name for result in execution.results] == [NOT_SENT, "DENIED"]
+
+
 def test_what_has_a_guard_waits_for_what_is_left_out_of_the_plan() -> None:
     """It would have come before; actions without guards are sent."""
     things = Things(live={"old": {"value": 0}})
