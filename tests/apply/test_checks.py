@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from kafka_lagoon.admin.config_values import ConfigValue
+from kafka_lagoon.admin.features import FeatureLevels
 from kafka_lagoon.apply.checks import faults_of, min_isr_notes, wrong_cluster
 from kafka_lagoon.apply.desired.resources import ScramUser
 from tests.apply.lives import desired, live, topic
@@ -63,6 +64,30 @@ def test_all_faults_with_their_lines() -> None:
         "x.toml:25: features.metadata.version: 31 is not a level that all brokers can run (7 to 30)",
         "x.toml:26: features.metadata.versions: is no feature of the cluster (did you mean metadata.version?)",
     ]
+
+
+def test_what_is_right_is_no_fault() -> None:
+    """As many replicas as brokers, replicas that are there, new partitions, references, a password, and every level in force."""
+    text = """
+[topics.new]
+replication_factor = 3
+[topics.extended]
+assignments = [[1], [3]]
+[broker_configs.1]
+ssl.keystore.password = "env:PASSWORD"
+[scram_users.alice.SCRAM-SHA-256]
+password = "env:PASSWORD"
+[scram_users.bob.SCRAM-SHA-256]
+iterations = 4096
+"""
+    cluster = live({"extended": topic("extended", [[1]])}, scram_users={ScramUser("bob", "SCRAM-SHA-256"): 4096})
+    assert faults_of(desired(text), cluster) == []
+    for level in (0, 7, 25, 30):
+        assert faults_of(desired(f'[features]\n"metadata.version" = {level}\n'), cluster) == []
+    newer = live(features={"metadata.version": FeatureLevels(31, 7, 30)})  # while brokers are replaced by older ones
+    assert faults_of(desired('[features]\n"metadata.version" = 31\n'), newer) == []
+    not_read = live(scram_users=None, features=None)
+    assert faults_of(desired('[scram_users.carol.SCRAM-SHA-256]\n[features]\n"x.version" = 1\n'), not_read) == []
 
 
 def test_fewer_replicas_than_min_insync_replicas() -> None:
