@@ -35,6 +35,22 @@ def test_a_broker_that_is_behind(state: FakeCluster, cluster: Cluster) -> None:
     assert live.failures == []
 
 
+def test_a_topic_that_may_be_there(state: FakeCluster, cluster: Cluster) -> None:
+    """A topic that is not listed, and that we may not describe, is not planned as a new one: it is a failure of the plan."""
+
+    def refuse(metadata: MetadataResponse) -> MetadataResponse:
+        topics = (
+            replace(one, error_code=29, partitions=()) if one.name == "secret" else one for one in metadata.topics
+        )
+        return replace(metadata, topics=tuple(topics))
+
+    state.faults.append(Fault(METADATA.key, Altered(refuse), times=1_000))
+    state_of_file = desired("[topics.secret]\n")
+    live = read_live(cluster, wanted_of(state_of_file), soon())
+    assert [str(failure.scope) for failure in live.failures] == ["topic secret"]
+    assert diff(state_of_file, live) == []
+
+
 def test_a_subscription_that_brokers_describe_without_keys(state: FakeCluster, cluster: Cluster) -> None:
     """Brokers of Kafka 3 describe only keys that are set; the others are known too, and a new subscription is created."""
     text = '[client_metrics.new]\n"interval.ms" = 5000\nmetrics = ["org.apache.kafka."]\n'
