@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from kafka_lagoon.apply.checks import faults_of
 from kafka_lagoon.apply.diff import diff
 from kafka_lagoon.apply.imports import import_state
@@ -10,14 +12,18 @@ from kafka_lagoon.apply.live import Wanted, read_live
 from kafka_lagoon.apply.plan import wanted_of
 from kafka_lagoon.cli.output import failure_lines
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.protocol.messages.describe_configs import BROKER, CLIENT_METRICS
+from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS
+from kafka_lagoon.protocol.messages.describe_client_quotas import DESCRIBE_CLIENT_QUOTAS
+from kafka_lagoon.protocol.messages.describe_configs import BROKER, CLIENT_METRICS, DESCRIBE_CONFIGS
+from kafka_lagoon.protocol.messages.describe_user_scram_credentials import DESCRIBE_USER_SCRAM_CREDENTIALS
+from kafka_lagoon.protocol.messages.list_partition_reassignments import LIST_PARTITION_REASSIGNMENTS
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
-from tests.admin.conftest import cluster, soon
+from tests.admin.conftest import altering_apis, cluster, soon, topic_apis
 from tests.apply.lives import desired
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault
 
-__all__ = ["cluster"]  # a fixture of tests/admin
+__all__ = ["altering_apis", "cluster", "topic_apis"]  # fixtures of tests/admin
 
 
 def _is_behind(metadata: MetadataResponse) -> MetadataResponse:
@@ -49,6 +55,23 @@ def test_a_topic_that_may_be_there(state: FakeCluster, cluster: Cluster) -> None
     live = read_live(cluster, wanted_of(state_of_file), soon())
     assert [str(failure.scope) for failure in live.failures] == ["topic secret"]
     assert diff(state_of_file, live) == []
+
+
+@pytest.mark.usefixtures("altering_apis", "topic_apis")
+def test_what_cannot_be_read_is_a_failure(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """Every part that brokers do not show is named, and known to be unknown: a plan without it would look complete."""
+    apis = (DESCRIBE_ACLS, DESCRIBE_CLIENT_QUOTAS, DESCRIBE_USER_SCRAM_CREDENTIALS, LIST_PARTITION_REASSIGNMENTS, DESCRIBE_CONFIGS)  # fmt: skip
+    wanted = Wanted(
+        configs={"topic": ["orders"]}, acls=True, quotas=True, scram_users=True, reassignments=lambda _: True
+    )
+    state.acls = ()
+    live = read_live(connect(), wanted, soon())
+    assert live.failures == []
+    assert None not in (live.acls, live.quotas, live.scram_users)
+    state.missing = {node: {api.key for api in apis} for node in (1, 2, 3)}
+    live = read_live(connect(), wanted, soon())
+    assert {failure.api for failure in live.failures} == {api.name for api in apis}
+    assert (live.acls, live.quotas, live.scram_users, live.configs["topic"]) == (None, None, None, {})
 
 
 def test_a_subscription_that_brokers_describe_without_keys(state: FakeCluster, cluster: Cluster) -> None:
