@@ -13,7 +13,7 @@ from kafka_lagoon.protocol.messages.create_topics import CREATE_TOPICS
 from kafka_lagoon.protocol.messages.delete_topics import DELETE_TOPICS
 from kafka_lagoon.protocol.messages.metadata import MetadataTopic
 from tests.admin.conftest import soon
-from tests.apply.kinds.conftest import CarryOut
+from tests.apply.kinds.conftest import CarryOut, RequestsOf
 from tests.apply.kinds.endings import endings, lost, not_done, right, timed_out
 from tests.fake.cluster import FakeCluster
 
@@ -36,6 +36,33 @@ def test_create_extend_delete(state: FakeCluster, cluster: Cluster, carry_out: C
     assert endings(carry_out(actions)) == [("done", None), ("done", None)]
     assert endings(carry_out([extend_topic("new", 3, 4)])) == [("done", None)]
     assert {name: len(topic.partitions) for name, topic in state.topics.items()} == {"new": 4}
+
+
+def test_everything_about_a_topic_is_sent(
+    state: FakeCluster, cluster: Cluster, carry_out: CarryOut, requests_of: RequestsOf
+) -> None:
+    """Numbers, or none for the brokers' own, and the brokers of new partitions; a deletion names the topic by its id alone."""
+    created, extended, deleted = map(requests_of, (CREATE_TOPICS, CREATE_PARTITIONS, DELETE_TOPICS))
+    carry_out([create_topic("a", partitions=2, replication_factor=3), create_topic("b")])
+    assert [(one.name, one.num_partitions, one.replication_factor) for one in created[-1].topics] == [
+        ("a", 2, 3),
+        ("b", -1, -1),
+    ]
+    carry_out([extend_topic("a", 2, 4, {3: [3, 1], 2: [1, 2]})])
+    carry_out([extend_topic("b", 1, 2)])
+    placed, anywhere = (request.topics[0] for request in extended[1::2])  # each is validated before
+    assert (placed.count, [one.broker_ids for one in placed.assignments]) == (4, [(1, 2), (3, 1)])
+    assert (anywhere.count, anywhere.assignments) == (2, None)
+    topic_id = state.topics["orders"].topic_id
+    carry_out([deletion(cluster)])
+    assert ([one.topic_id for one in deleted[-1].topics], deleted[-1].topic_names) == ([topic_id], ())
+
+
+def test_an_extension_that_was_not_done_failed(state: FakeCluster, carry_out: CarryOut) -> None:
+    """The topic has as many partitions as before."""
+    undo = not_done(CREATE_PARTITIONS.key, state.topics["orders"].partitions.pop)
+    state.faults += [right(CREATE_PARTITIONS.key), undo]
+    assert endings(carry_out([extend_topic("orders", 6, 7)])) == [("failed", "REQUEST_TIMED_OUT")]
 
 
 def test_a_timeout_is_no_failure(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
