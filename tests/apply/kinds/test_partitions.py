@@ -20,7 +20,7 @@ from kafka_lagoon.protocol.messages import delete_records, elect_leaders
 from kafka_lagoon.protocol.messages.metadata import NO_LEADER, MetadataPartition
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import soon
-from tests.apply.kinds.conftest import CarryOut
+from tests.apply.kinds.conftest import CarryOut, RequestsOf
 from tests.apply.kinds.endings import endings, lost, not_done, timed_out
 from tests.fake.cluster import FakeCluster
 
@@ -53,6 +53,23 @@ def test_elections_that_nobody_needs() -> None:
     assert (unclean.after, unclean.guards) == ({"leader": None, "election": "unclean"}, {Guard.UNCLEAN_ELECTIONS})
     assert not ELECT_LEADERS.is_done(unclean, {"leader": None, "isr": []})
     assert ELECT_LEADERS.is_done(unclean, {"leader": 1, "isr": [1]})
+
+
+def test_each_partition_has_the_election_that_was_planned(
+    state: FakeCluster, cluster: Cluster, carry_out: CarryOut, requests_of: RequestsOf
+) -> None:
+    """An unclean election of a partition that is to have its preferred leader would lose records."""
+    partitions = [ORDERS_1, TopicPartition("orders", 2)]
+    for partition, leader_id in zip(partitions, (3, NO_LEADER), strict=True):
+        state.topics["orders"].partitions[partition.partition].leader_id = leader_id
+    known = describe_partitions(cluster, partitions, soon())
+    actions = [elect_leader(one, known[one], unclean=one != ORDERS_1) for one in partitions]  # type: ignore[arg-type]
+    requests = requests_of(elect_leaders.ELECT_LEADERS)
+    carry_out(actions)
+    assert [(request.election_type, request.topic_partitions[0].partitions) for request in requests] == [
+        (elect_leaders.PREFERRED, (1,)),
+        (elect_leaders.UNCLEAN, (2,)),
+    ]
 
 
 def test_an_election_without_an_answer(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
