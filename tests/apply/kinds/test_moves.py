@@ -72,6 +72,21 @@ def test_moves() -> None:
     assert not CANCEL_REASSIGNMENT.is_done(stopped, MOVING)
 
 
+def test_what_is_under_way_is_in_the_state() -> None:
+    """A move that only removes or only adds replicas is cancelled, too; a copy that is under way can be called off."""
+    for adding, removing, stays in (([], [3], [1, 2, 3]), ([3], [], [1, 2])):
+        placement = {"replicas": [1, 2, 3], "adding": adding, "removing": removing}
+        stopped = cancel(ORDERS_0, placement)
+        assert stopped
+        assert (stopped.before, stopped.after) == (placement, {"replicas": stays})
+        assert not CANCEL_REASSIGNMENT.is_done(stopped, placement)
+    copied = ReplicaPlace(log_dir="/a", future_log_dir="/b")
+    assert move_replica(Replica(*ORDERS_0, 1), copied, "/b") is None
+    back = move_replica(Replica(*ORDERS_0, 1), copied, "/a")
+    assert back
+    assert (back.before, back.after) == ({"log_dir": "/a", "future_log_dir": "/b"}, {"log_dir": "/a"})
+
+
 def test_placements(state: FakeCluster, cluster: Cluster) -> None:
     """The placement of a moving partition includes the brokers that are added and removed."""
     moving = OngoingPartitionReassignment(
