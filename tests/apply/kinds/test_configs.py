@@ -69,6 +69,18 @@ def test_secrets_are_not_decided_by_what_can_be_seen() -> None:
     assert not ALTER_CONFIGS.is_done(again, {"p": SENSITIVE})
 
 
+def test_a_change_is_done_as_a_whole() -> None:
+    """A secret of several values, and a value that another client has set instead of unsetting it, leave it open."""
+    values = {"p": value(SENSITIVE, is_sensitive=True), "a": value("5")}
+    both = change_configs(ORDERS, values, {"p": "x", "a": "6"})
+    unset = change_configs(ORDERS, values, {"a": None})
+    assert both
+    assert unset
+    assert not ALTER_CONFIGS.is_done(both, {"p": SENSITIVE, "a": "6"})
+    assert not ALTER_CONFIGS.is_done(unset, {"a": "7"})
+    assert ALTER_CONFIGS.is_done(unset, {"a": None})
+
+
 @pytest.mark.parametrize(
     ("name", "asked_for", "live", "done"),
     [
