@@ -11,6 +11,7 @@ from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.apply.kinds.cluster import (
     ADD_VOTER,
     REMOVE_VOTER,
+    UPDATE_FEATURE,
     add_voter,
     remove_voter,
     unregister_broker,
@@ -107,6 +108,7 @@ def test_features(state: FakeCluster, carry_out: CarryOut) -> None:
     assert down
     assert unsafe
     assert (up.guards, down.guards, unsafe.guards) == (frozenset(), frozenset(), {Guard.DELETIONS})
+    assert [UPDATE_FEATURE.is_done(up, live) for live in ({"level": 1}, {"level": 0}, None)] == [True, False, False]
     state.faults.append(Fault(API_VERSIONS.key, Altered(features(0)), times=99))
     assert endings(carry_out([up])) == [("done", None)]
     unknown = update_feature("no.such", 0, 1)

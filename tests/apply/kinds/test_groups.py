@@ -9,6 +9,7 @@ from kafka_lagoon.admin.group_offsets import Commit, GroupPartition
 from kafka_lagoon.admin.groups import list_groups
 from kafka_lagoon.admin.share_groups import GroupTopic
 from kafka_lagoon.apply.kinds.groups import (
+    GroupCommits,
     alter_offsets_action,
     alter_share_offsets_action,
     delete_group_action,
@@ -24,7 +25,7 @@ from kafka_lagoon.apply.kinds.groups import (
     share_topic_state,
 )
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.errors import PlanOutdated
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.offset_commit import OFFSET_COMMIT
@@ -145,3 +146,16 @@ def test_share_groups(state: FakeCluster, cluster: Cluster, carry_out: CarryOut)
     both = {"start_offsets": {"0": 5, "1": 5}}
     (result,) = carry_out([delete_share_offsets_action(GroupTopic("queue", "orders"), both)]).results
     assert result.outcome == "done"
+
+
+def test_failures_of_share_groups_are_those_of_their_topics() -> None:
+    """A group that cannot be read fails for all of its topics, a partition for its own topic."""
+    item, refused = GroupTopic("g", "orders"), own_failure("X", Scope.group("g"), "X")
+    partition = GroupPartition("g", "orders", 0)
+    assert share_topic_state(GroupCommits({}, {"g": refused}), item) is refused
+    assert share_topic_state(GroupCommits({}, {partition: refused}), item) is refused
+    others = {"h": refused, partition._replace(topic="other"): refused, partition._replace(group_id="h"): refused}
+    assert share_topic_state(GroupCommits({}, others), item) is None
+    stored = {partition._replace(partition=number): {"start_offset": number} for number in (10, 9)}
+    theirs = {partition._replace(topic="other"): {"start_offset": 1}}
+    assert share_topic_state(GroupCommits({**stored, **theirs}, {}), item) == {"start_offsets": {"9": 9, "10": 10}}

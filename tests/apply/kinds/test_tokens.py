@@ -3,7 +3,15 @@
 import pytest
 
 from kafka_lagoon.admin.delegation_tokens import NOW, NewToken
-from kafka_lagoon.apply.kinds.tokens import create_token, expire_token, parse_principal, read_tokens, renew_token
+from kafka_lagoon.apply.kinds.tokens import (
+    EXPIRE_TOKEN,
+    RENEW_TOKEN,
+    create_token,
+    expire_token,
+    parse_principal,
+    read_tokens,
+    renew_token,
+)
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.create_delegation_token import CREATE_DELEGATION_TOKEN
@@ -58,3 +66,16 @@ def test_tokens_are_renewed_and_expired(state: FakeCluster, cluster: Cluster, ca
     assert (now.after, sorted(now.guards)) == (None, ["allow-deletions"])
     carry_out([now])
     assert state.tokens == ()
+
+
+def test_a_lost_answer_is_decided_by_the_expiry() -> None:
+    """Another expiry than before shows that it was changed, and only its absence that a token was deleted at once."""
+    before = {"expires_at_ms": 5}
+    for kind, changed in ((RENEW_TOKEN, renew_token("t", before, 9)), (EXPIRE_TOKEN, expire_token("t", before, 9))):
+        assert [kind.is_done(changed, live) for live in ({"expires_at_ms": 7}, before, None)] == [True, False, False]
+    deleted = expire_token("t", before, NOW)
+    assert [EXPIRE_TOKEN.is_done(deleted, live) for live in (None, {"expires_at_ms": 7}, before)] == [
+        True,
+        False,
+        False,
+    ]

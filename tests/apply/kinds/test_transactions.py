@@ -1,8 +1,11 @@
 """Actions that abort hanging transactions and fence producers."""
 
+from dataclasses import replace
+
 import pytest
 
 from kafka_lagoon.apply.kinds.transactions import (
+    ABORT_TRANSACTION,
     abort_transaction,
     fence_producer,
     parse_transaction,
@@ -11,16 +14,18 @@ from kafka_lagoon.apply.kinds.transactions import (
     transaction_resource,
 )
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.errors import PlanOutdated
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
+from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import soon
 from tests.admin.test_transactions import transaction
 from tests.apply.kinds.conftest import CarryOut
 from tests.fake.cluster import FakeCluster
-from tests.fake.faults import Close, Fault
+from tests.fake.faults import Altered, Close, Fault
 
 pytestmark = pytest.mark.usefixtures("altering_apis")
 PARTITION = TopicPartition("orders", 0)
@@ -75,3 +80,22 @@ def test_producers_are_fenced(state: FakeCluster, cluster: Cluster, carry_out: C
     assert isinstance(before, dict)
     (result,) = carry_out([fence_producer("a", before)]).results
     assert (result.outcome, sorted(result.values or ())) == ("done", ["producer_epoch", "producer_id"])
+
+
+def test_what_cannot_be_read_is_not_over(state: FakeCluster, cluster: Cluster) -> None:
+    """A transaction of a partition that is not described, and an id that a broker may have, are failures; another one is over."""
+    action = abort_transaction(PARTITION, producer())
+    before = {"producer_epoch": 3, "start_offset": 40, "coordinator_epoch": -1}
+    assert [ABORT_TRANSACTION.is_done(action, live) for live in (None, {**before, "start_offset": 90}, before)] == [
+        True,
+        True,
+        False,
+    ]
+    absent = abort_transaction(TopicPartition("absent", 0), producer())
+    assert isinstance(ABORT_TRANSACTION.read(cluster, [absent], soon())[absent.resource], Failure)
+    refused = Altered(lambda answer: replace(answer, error_code=29))
+    state.faults = [Fault(LIST_TRANSACTIONS.key, refused, node_id=2, times=9)]
+    state.transactions = {"a": transaction("a", 1)}
+    states = read_transactional_ids(cluster, ["a", "gone"], soon())
+    assert isinstance(states["a"], dict)
+    assert isinstance(states["gone"], Failure)
