@@ -34,3 +34,31 @@ def test_nothing_is_destroyed_while_something_before_it_has_to_wait(
     assert "something before it was not done, and it cannot be undone" in shown.err
     assert "create topic new: done" in shown.out
     assert state.topics["orders"].partitions[0].log_start_offset == start
+
+
+@pytest.mark.usefixtures("altering_apis", "topic_apis")
+@pytest.mark.parametrize(
+    ("text", "options", "exit_code", "reason"),
+    [
+        ('[[acls]]\nprincipal = "User:a"\noperation = "READ"\nresource_type = "GROUP"\nresource_name = "g"\n', (), 1, "DescribeAcls: SECURITY_DISABLED"),
+        ("", ("--plan", "0123456789abcdef"), 1, "and not 0123456789abcdef"),
+        ("", ("--dry-run",), 0, ""),
+        ("[topics.orders]\npartitions = 5\n", (), 2, "5 are fewer than the 6 that topic orders has"),
+        ('[[actions]]\naction = "delete_group"\ngroup = "g"\n', (), 2, "delete group g needs --allow-deletions"),
+    ],
+)  # fmt: skip
+def test_nothing_is_changed_unless_the_plan_is_whole_and_wanted(
+    state: FakeCluster, brokers: dict[int, FakeBroker], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    text: str, options: tuple[str, ...], exit_code: int, reason: str,
+) -> None:  # fmt: skip
+    """A part that cannot be read, another plan than was read, a dry run, a fault, and a missing option leave all as it is."""
+    state.groups["g"] = FakeGroup(coordinator_id=1)
+    address = f"127.0.0.1:{next(iter(brokers.values())).server_address[1]}"
+    file = tmp_path / "x.toml"
+    file.write_text(f'cluster_id = "fake"\n[topics.new]\npartitions = 1\n{text}')
+    assert main(["apply", str(file), "-b", address, "--yes", *options]) == exit_code
+    assert reason in capsys.readouterr().err
+    assert ("new" in state.topics, "g" in state.groups) == (False, True)
+    file.write_text(file.read_text().replace("fake", "other"))
+    assert main(["apply", str(file), "-b", address, "--yes"]) == 2
+    assert "new" not in state.topics
