@@ -3,13 +3,17 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from types import ModuleType
 
 import pytest
 
 from kafka_lagoon.apply import outcomes
-from kafka_lagoon.apply.action import Answered, Guard
+from kafka_lagoon.apply.action import Answered, Guard, Plan
+from kafka_lagoon.apply.execution import Execution
 from kafka_lagoon.apply.kinds.registry import KINDS
+from kafka_lagoon.apply.outcomes import ActionResult, Outcome
+from kafka_lagoon.cli import alterations
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
@@ -156,6 +160,16 @@ def test_the_exit_code_counts_failures(
 
 
 @pytest.mark.usefixtures("things")
+def test_what_is_not_recorded_is_not_complete() -> None:
+    """All actions are done, but nobody can read in the table that they are."""
+    done = ActionResult(action_id="1", action=action("a"), outcome=Outcome.DONE)
+    execution = Execution(run_id="r", plan=Plan(cluster="c", cluster_id="i", actions=(done.action,)), results=[done])
+    assert [alterations.exit_code(one) for one in (execution, replace(execution, unrecorded="the disk is full"))] == [
+        0,
+        3,
+    ]
+
+
 def test_nothing_to_do_is_done(server: str, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     """A verb may find that its plan is empty."""
     declare(monkeypatch, Command(kind=altering(), summary="", answer=lambda _: PlannedActions()))
