@@ -1,12 +1,26 @@
 """The commit of a group becomes the offset of the next restored record, or a named problem."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
-from kafka_lagoon.restore.group_offsets import RestoredPartition, saved_commits, translated
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
+from kafka_lagoon.restore.group_offsets import (
+    RestoredPartition,
+    SavedCommit,
+    TranslatedCommit,
+    offset_actions,
+    saved_commits,
+    translated,
+)
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap, Position
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.saved_state import commits
 from kafka_lagoon.topic_partition import TopicPartition
+from tests.admin.conftest import soon
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
+from tests.fake.faults import Altered, Fault
 from tests.restore.saved import saved
 
 
@@ -66,3 +80,37 @@ def test_commits_of_partitions_that_are_left_out() -> None:
             assert made.notes == [f"group a: no offset for orders-{number}: NOT_RESTORED" for number in left]
         request = RestoreRequest(from_cluster="a", to_cluster="b")
         assert len(commits(ask, "s1", request, restored, nothing, nothing).notes) == 2
+
+
+def test_only_groups_that_stand_elsewhere_are_set(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """A group with members, and one that is not known, are failures; one with this commit, text included, needs nothing."""
+    state.groups = {
+        "moved": FakeGroup(1, {("orders", 0): FakeCommit(7)}),
+        "there": FakeGroup(1, {("orders", 0): FakeCommit(5)}),
+        "runs": FakeGroup(1, {("orders", 0): FakeCommit(7)}, members=[FakeMember("m")], state="Stable"),
+    }
+    target = TopicPartition("orders", 0)
+    origin = SavedCommit(
+        group_id="g", topic="orders", topic_id=None, partition=0, committed_offset=5, metadata=None, problem=None
+    )
+    wanted = [
+        TranslatedCommit(
+            group_id=name,
+            target=target,
+            committed_offset=5,
+            metadata=metadata,
+            saved=origin,
+            position=Position.RECORD,
+        )
+        for name, metadata in (("moved", None), ("there", None), ("there", "x"), ("runs", None), ("new", "x"))
+    ]
+    actions, failures = offset_actions(connect(), wanted, soon())
+    assert [(one.resource.name, one.before, one.after) for one in actions] == [
+        ("moved orders-0", {"committed_offset": 7}, {"committed_offset": 5}),
+        ("there orders-0", {"committed_offset": 5}, {"committed_offset": 5, "metadata": "x"}),
+        ("new orders-0", None, {"committed_offset": 5, "metadata": "x"}),
+    ]
+    assert [(str(one.scope), one.name) for one in failures] == [("group runs", "NON_EMPTY_GROUP")]
+    state.faults = [Fault(LIST_GROUPS.key, Altered(lambda answer: replace(answer, error_code=29)), node_id=2, times=9)]
+    actions, failures = offset_actions(connect(), wanted[-1:], soon())
+    assert (actions, [one.name for one in failures]) == ([], ["TOPIC_AUTHORIZATION_FAILED"])
