@@ -1,6 +1,7 @@
 """SCRAM users of fake brokers."""
 
 import hmac
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from kafka_lagoon.secret import Secret
 from tests.admin.conftest import soon
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster
-from tests.fake.faults import Close, Fault
+from tests.fake.faults import Altered, Close, Fault
 from tests.security_samples import scram_user
 
 
@@ -60,6 +61,17 @@ def test_a_refused_user_fails_alone(cluster: Cluster) -> None:
     (failure,) = gathered.failures.values()
     assert (str(failure.scope), failure.name) == ("SCRAM user gone SCRAM-SHA-256", "RESOURCE_NOT_FOUND")
     assert "wq7" not in repr(gathered) + repr(changes)
+
+
+@pytest.mark.usefixtures("altering_apis")
+def test_results_of_other_users_are_passed_over(state: FakeCluster, cluster: Cluster) -> None:
+    """The password has been changed by then: an error would say that it may not."""
+
+    def with_another(answer: Any) -> Any:
+        return replace(answer, results=(replace(answer.results[0], user="other", error_code=31), *answer.results))
+
+    state.faults = [Fault(ALTER_USER_SCRAM_CREDENTIALS.key, Altered(with_another))]
+    assert not alter_scram_users(cluster, {ScramCredential("a", SCRAM_SHA_256): NEW}, soon()).failures
 
 
 @pytest.mark.usefixtures("altering_apis")

@@ -1,6 +1,8 @@
 """Topics of fake brokers: creation, deletion, new partitions, and deletion of records."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster
-from tests.fake.faults import Close, Fault
+from tests.fake.faults import Altered, Close, Fault
 
 pytestmark = pytest.mark.usefixtures("topic_apis")
 
@@ -84,6 +86,18 @@ def test_delete_topics_by_id(state: FakeCluster, cluster: Cluster) -> None:
     failures = delete_topics(cluster, {"orders": topic_id, "re-created": other}, soon())
     assert {name: one.name for name, one in failures.items()} == {"re-created": "UNKNOWN_TOPIC_ID"}
     assert not state.topics
+
+
+def test_results_of_other_topics_are_passed_over(state: FakeCluster, cluster: Cluster) -> None:
+    """The topic has been deleted by then: an error would say that it may not."""
+    topic_id = uuid_text(state.topics["orders"].topic_id)
+
+    def with_another(answer: Any) -> Any:
+        other = replace(answer.responses[0], name=None, topic_id=bytes(15) + b"\x63", error_code=29)
+        return replace(answer, responses=(other, *answer.responses))
+
+    state.faults.append(Fault(DELETE_TOPICS.key, Altered(with_another)))
+    assert delete_topics(cluster, {"orders": topic_id}, soon()) == {}
 
 
 def test_delete_topics_by_name(state: FakeCluster, cluster: Cluster) -> None:

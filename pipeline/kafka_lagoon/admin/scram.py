@@ -85,7 +85,9 @@ def _alter(
         items=list(changes),
         build=lambda items: _request({one: changes[one] for one in items}),
         read=lambda response, _: [
-            (by_user[result.user], result.error_code, None, result.error_message) for result in response.results
+            (by_user[result.user], result.error_code, None, result.error_message)
+            for result in response.results
+            if result.user in by_user
         ],
         once=True,
     )

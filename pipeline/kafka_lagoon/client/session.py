@@ -55,7 +55,7 @@ _RENEWED_AFTER_S = (
     1.0  # brokers refuse to re-authenticate more often; later does no harm, the next request waits for it
 )
 
-_IDLE_S = 240.0  # brokers close a connection after 10 minutes (connections.max.idle.ms), balancers of load after 4 or 5
+_IDLE_S = 180.0  # brokers close a connection after 10 minutes (connections.max.idle.ms), load balancers after 4 or 5
 
 
 @frozen
