@@ -1,5 +1,6 @@
 """A command that a reader or Ctrl-C ends: the exit code, and one line at most. Real pipes and pagers are in test_sql.py."""
 
+import os
 import subprocess
 import sys
 
@@ -76,6 +77,7 @@ def _shell(words: str, streams: str) -> tuple[int, str, str]:
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},  # few users set it
     )
     return done.returncode, done.stdout, done.stderr
 

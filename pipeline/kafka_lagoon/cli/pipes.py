@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from io import TextIOWrapper
 from pathlib import Path
+from typing import TextIO
 
 from kafka_lagoon.cli.terminal import FAILED, OutputFailed, put, warn, warn_of_interrupt, was_interrupted
 
@@ -26,15 +27,26 @@ def piped(run: Callable[[], int]) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # the terminal's encoding may lack letters of a name
     try:
+        return _ended(run)
+    finally:
+        try:
+            sys.stderr.flush()
+        except OSError:  # a full disk: the exit code would be Python's, 120
+            _discard(sys.stderr)
+
+
+def _ended(run: Callable[[], int]) -> int:
+    """Run a command; return its exit code, also if it is interrupted or cannot write its output."""
+    try:
         try:
             return run()
         finally:
             put("")  # argparse has not flushed its help
     except BrokenPipeError:
-        _discard_output()
+        _discard(sys.stdout)
         return _BROKEN_PIPE
     except OutputFailed as error:
-        _discard_output()
+        _discard(sys.stdout)
         warn(f"standard output: {error}")
         return FAILED
     except BaseException as error:
@@ -44,9 +56,9 @@ def piped(run: Callable[[], int]) -> int:
         return _INTERRUPTED
 
 
-def _discard_output() -> None:
+def _discard(stream: TextIO) -> None:
     """Let Python write the rest of the buffer to /dev/null: it would try again when the process ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def write(blocks: Iterable[str]) -> None:
