@@ -116,6 +116,7 @@ def test_settings_that_spark_refuses_are_one_clear_line() -> None:
     assert "spark.network.timeout" in line
 
 
+@pytest.mark.proof
 @pytest.mark.java
 def test_no_handler_of_pyspark_gets_ctrl_c() -> None:
     """PySpark's handler would call Java, also in the middle of another call of Java. A later session has it again."""

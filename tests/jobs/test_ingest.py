@@ -306,6 +306,7 @@ def test_a_small_run_reads_in_its_own_process(kafka: LocalKafka, tmp_path: Path)
     assert_tiled(tmp_path)
 
 
+@pytest.mark.usefixtures("spark")
 def test_a_large_run_starts_spark(kafka: LocalKafka, tmp_path: Path) -> None:
     """More bytes than ingest.local_max_bytes are read by executors, by the plan that was made before; Spark is needed then."""
     create_topics(kafka.bootstrap_servers, [NewTopic("driver-large", 2, 3)])
@@ -314,7 +315,7 @@ def test_a_large_run_starts_spark(kafka: LocalKafka, tmp_path: Path) -> None:
     refused = lagoon("ingest", *options, **NO_SPARK)
     assert refused.returncode == 1
     assert not archived(tmp_path)
-    done = lagoon("ingest", *options)
+    done = here("ingest", *options)
     assert done.returncode == 0, done.stderr
     assert archived(tmp_path) == consumed(kafka.bootstrap_servers, ["driver-large"])
     assert_tiled(tmp_path)

@@ -135,7 +135,7 @@ def test_only_needed_columns_are_read(session: SparkSession, kafka: LocalKafka, 
     assert everything.where("offset >= 7").count() == RECORDS - 7
 
 
-@pytest.mark.parametrize("name", ["lagoon", "lagoon_by_rows"])
+@pytest.mark.parametrize("name", first(["lagoon", "lagoon_by_rows"]))
 def test_each_scan_has_its_own_filters(session: SparkSession, kafka: LocalKafka, mixed: str, name: str) -> None:
     """One DataFrame in several queries, and several times in one. Spark keeps the plan of a Python source for all of them."""
     frame = load(session, kafka, mixed, name)
