@@ -346,7 +346,7 @@ def test_a_broker_that_leaves_while_details_are_read() -> None:
 
 
 def test_the_id_of_a_recreated_topic_is_not_known() -> None:
-    """What is asked after the metadata may be about either topic, so its rows have no id."""
+    """Rows that are collected after the metadata may be of either topic, so they have no id."""
     state = every_shape()
 
     def meanwhile(_: dict[int, FakeBroker], step: str) -> None:
