@@ -1,14 +1,18 @@
 """A cluster object for the tests of admin/, connected to fake brokers."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.wire.schema import Api
 from tests.clock import CLOCK
 from tests.fake import group_changes, quorum, security, security_changes, topic_changes
 from tests.fake.answers import SPOKEN
+
+RequestsOf = Callable[[Api[Any, Any]], list[Any]]
 
 
 @pytest.fixture
@@ -45,6 +49,23 @@ def cluster(connect: Callable[[], Cluster]) -> Cluster:
     connected = connect()
     connected.refresh(None, soon())
     return connected
+
+
+@pytest.fixture
+def requests_of(monkeypatch: pytest.MonkeyPatch) -> RequestsOf:
+    """Keeps the requests of an API that brokers get from now on."""
+
+    def kept(api: Api[Any, Any]) -> list[Any]:
+        requests, (_, answer) = list[Any](), SPOKEN[api.key]
+
+        def keep(state: Any, node: int, version: int, request: Any) -> Any:
+            requests.append(request)
+            return answer(state, node, version, request)
+
+        monkeypatch.setitem(SPOKEN, api.key, (api, keep))
+        return requests
+
+    return kept
 
 
 def soon() -> Deadline:

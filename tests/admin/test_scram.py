@@ -12,8 +12,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.alter_user_scram_credentials import ALTER_USER_SCRAM_CREDENTIALS
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import SCRAM_SHA_256, SCRAM_SHA_512
 from kafka_lagoon.secret import Secret
-from tests.admin.conftest import soon
-from tests.fake.answers import SPOKEN
+from tests.admin.conftest import RequestsOf, soon
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Close, Fault
 from tests.security_samples import scram_user
@@ -84,19 +83,13 @@ def test_passwords_are_not_sent_twice(state: FakeCluster, cluster: Cluster) -> N
 
 
 @pytest.mark.usefixtures("altering_apis")
-def test_the_salted_password_is_that_of_rfc_5802(state: FakeCluster, cluster: Cluster) -> None:
+def test_the_salted_password_is_that_of_rfc_5802(state: FakeCluster, cluster: Cluster, requests_of: RequestsOf) -> None:
     """Hi() by the definition of RFC 5802, of the password as UTF-8; each credential has its own salt."""
-    sent: list[Any] = []
-    answer = SPOKEN[ALTER_USER_SCRAM_CREDENTIALS.key][1]
-
-    def keep(state: FakeCluster, node: int, version: int, request: Any) -> Any:
-        sent.extend(request.upsertions)
-        return answer(state, node, version, request)
-
-    SPOKEN[ALTER_USER_SCRAM_CREDENTIALS.key] = (ALTER_USER_SCRAM_CREDENTIALS, keep)
+    requests = requests_of(ALTER_USER_SCRAM_CREDENTIALS)
     new = NewPassword(Secret("schl\u00fcssel"), 4096)
     users = [ScramCredential("a", SCRAM_SHA_256), ScramCredential("b", SCRAM_SHA_512)]
     assert not alter_scram_users(cluster, dict.fromkeys(users, new), soon()).failures
+    sent = [upsertion for request in requests for upsertion in request.upsertions]
     for upsertion, hash_name in zip(sent, ("sha256", "sha512"), strict=True):
         assert upsertion.salted_password == hi("schl\u00fcssel".encode(), upsertion.salt, 4096, hash_name)
     assert len({upsertion.salt for upsertion in sent}) == 2

@@ -243,17 +243,22 @@ def test_a_change_meanwhile_is_believed(state: FakeCluster, connect: Callable[[]
     assert topology.disputed == {("orders", 0)}
 
 
-def test_a_broker_that_is_not_described_may_be_the_controller() -> None:
-    """Each of the two columns is known without the other one."""
-    known = DescribeClusterBroker(broker_id=1, host="h1", port=9092, rack=None, is_fenced=False)
-    described = DescribeClusterResponse(
+def description_of(broker: DescribeClusterBroker) -> DescribeClusterResponse:
+    """Return a description of the cluster with this broker alone."""
+    return DescribeClusterResponse(
         error_code=0,
         error_message=None,
         cluster_id="c",
         controller_id=1,
-        brokers=(known,),
+        brokers=(broker,),
         cluster_authorized_operations=0,
     )
+
+
+def test_a_broker_that_is_not_described_may_be_the_controller() -> None:
+    """Each of the two columns is known without the other one."""
+    known = DescribeClusterBroker(broker_id=1, host="h1", port=9092, rack=None, is_fenced=False)
+    described = description_of(known)
     identity = Identity(described=described, controller_id=2, controller_problem=None, failures=())
     rows = list(broker_rows(metadata(), identity))
     assert [(row.is_controller, row.is_fenced, row.problem) for row in rows] == [
@@ -282,14 +287,7 @@ def test_brokers_without_a_description() -> None:
 def test_a_fenced_broker() -> None:
     """Metadata does not name it, and it has no address."""
     fenced = DescribeClusterBroker(broker_id=0, host="", port=-1, rack="r", is_fenced=True)
-    described = DescribeClusterResponse(
-        error_code=0,
-        error_message=None,
-        cluster_id="c",
-        controller_id=1,
-        brokers=(fenced,),
-        cluster_authorized_operations=0,
-    )
+    described = description_of(fenced)
     identity = Identity(described=described, controller_id=1, controller_problem=None, failures=())
     first, second, _ = broker_rows(metadata(), identity)
     assert (first.broker_id, first.host, first.port, first.rack) == (0, None, None, "r")

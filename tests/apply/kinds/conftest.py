@@ -1,7 +1,6 @@
 """Fake brokers that can be altered, for the tests of kinds of actions."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
 import pytest
 
@@ -10,14 +9,11 @@ from kafka_lagoon.apply.execution import Execution, execute, make_plan
 from kafka_lagoon.apply.recording import NoRecorder, Run
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.kafka_settings import KafkaSettings
-from kafka_lagoon.wire.schema import Api
-from tests.admin.conftest import altering_apis, cluster, soon, topic_apis
-from tests.fake.answers import SPOKEN
+from tests.admin.conftest import altering_apis, cluster, requests_of, soon, topic_apis
 
-__all__ = ["altering_apis", "cluster", "topic_apis"]  # fixtures of tests/admin
+__all__ = ["altering_apis", "cluster", "requests_of", "topic_apis"]  # fixtures of tests/admin
 
 CarryOut = Callable[..., Execution]
-RequestsOf = Callable[[Api[Any, Any]], list[Any]]
 
 
 @pytest.fixture(autouse=True)
@@ -35,20 +31,3 @@ def carry_out(cluster: Cluster) -> CarryOut:
         return execute(cluster, plan, allowed, run, NoRecorder(), soon())
 
     return carried_out
-
-
-@pytest.fixture
-def requests_of(monkeypatch: pytest.MonkeyPatch) -> RequestsOf:
-    """Keeps the requests of an API that brokers get from now on."""
-
-    def kept(api: Api[Any, Any]) -> list[Any]:
-        requests, (_, answer) = list[Any](), SPOKEN[api.key]
-
-        def keep(state: Any, node: int, version: int, request: Any) -> Any:
-            requests.append(request)
-            return answer(state, node, version, request)
-
-        monkeypatch.setitem(SPOKEN, api.key, (api, keep))
-        return requests
-
-    return kept

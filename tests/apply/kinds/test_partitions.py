@@ -19,8 +19,8 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages import delete_records, elect_leaders
 from kafka_lagoon.protocol.messages.metadata import NO_LEADER, MetadataPartition
 from kafka_lagoon.topic_partition import TopicPartition
-from tests.admin.conftest import soon
-from tests.apply.kinds.conftest import CarryOut, RequestsOf
+from tests.admin.conftest import RequestsOf, soon
+from tests.apply.kinds.conftest import CarryOut
 from tests.apply.kinds.endings import endings, lost, not_done, timed_out
 from tests.fake.cluster import FakeCluster
 

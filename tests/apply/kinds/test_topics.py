@@ -12,8 +12,8 @@ from kafka_lagoon.protocol.messages.create_partitions import CREATE_PARTITIONS
 from kafka_lagoon.protocol.messages.create_topics import CREATE_TOPICS
 from kafka_lagoon.protocol.messages.delete_topics import DELETE_TOPICS
 from kafka_lagoon.protocol.messages.metadata import MetadataTopic
-from tests.admin.conftest import soon
-from tests.apply.kinds.conftest import CarryOut, RequestsOf
+from tests.admin.conftest import RequestsOf, soon
+from tests.apply.kinds.conftest import CarryOut
 from tests.apply.kinds.endings import endings, lost, not_done, right, timed_out
 from tests.fake.cluster import FakeCluster
 
