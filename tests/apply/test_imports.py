@@ -25,6 +25,7 @@ CLUSTER = live(
         "orders.v2": topic("orders.v2", [[1, 2], [2, 3]]),
         "uneven": topic("uneven", [[1, 2], [2]]),
         "__consumer_offsets": topic("__consumer_offsets", [[1]], internal=True),
+        "__remote_log_metadata": topic("__remote_log_metadata", [[1]]),  # brokers do not call it internal
     },
     {
         "topic": {"orders.v2": {"retention.ms": "5", "cleanup.policy": "compact,delete"}},

@@ -19,6 +19,7 @@ from kafka_lagoon.apply.desired.resources import Acl, ScramUser
 from kafka_lagoon.apply.kinds.configs import named_resource
 from kafka_lagoon.apply.kinds.names import DEFAULT, quota_name
 from kafka_lagoon.apply.kinds.quotas import quotas_of
+from kafka_lagoon.apply.kinds.topic_guards import is_internal_name
 from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
@@ -84,7 +85,7 @@ class LiveTopic:
     @property
     def is_internal(self) -> bool:
         """True if brokers keep their own data in it."""
-        return self.metadata.is_internal
+        return self.metadata.is_internal or is_internal_name(self.metadata.name or "")
 
     @property
     def replication_factor(self) -> int | None:

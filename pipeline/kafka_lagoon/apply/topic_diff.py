@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.desired.model import DesiredTopic
 from kafka_lagoon.apply.desired.state import DesiredState
-from kafka_lagoon.apply.kinds.topic_guards import internal_guards
 from kafka_lagoon.apply.kinds.topics import create_topic, delete_topic, extend_topic
 from kafka_lagoon.apply.live import Live, LiveTopic
 
@@ -31,8 +30,7 @@ def topic_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
             source=place,
         )
     for name, live_topic in live.topics.items():
-        is_internal = live_topic.is_internal or internal_guards(name)  # brokers do not call all of them internal
-        if name not in desired.topics and not is_internal and desired.owns.is_owned("topic", name):
+        if name not in desired.topics and not live_topic.is_internal and desired.owns.is_owned("topic", name):
             yield delete_topic(live_topic.metadata, desired.document.place(("owns", "topics")))
 
 

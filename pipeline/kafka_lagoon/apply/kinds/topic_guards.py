@@ -23,9 +23,14 @@ _WHOLE = re.compile(r"\d{1,18}", re.ASCII)
 _MANY_PARTITIONS, MOST_PARTITIONS = 2_000, 10_000  # the controller refuses more partitions in one request
 
 
+def is_internal_name(topic: str) -> bool:
+    """Return True for a topic in which brokers keep their own data; they do not call all of these internal."""
+    return topic in _INTERNAL
+
+
 def internal_guards(topic: str) -> frozenset[Guard]:
     """Guards for destroying something of a topic, beside those of every topic."""
-    return frozenset({Guard.INTERNAL_TOPICS}) if topic in _INTERNAL else frozenset()
+    return frozenset({Guard.INTERNAL_TOPICS}) if is_internal_name(topic) else frozenset()
 
 
 def partition_guards(added: int) -> frozenset[Guard]:
