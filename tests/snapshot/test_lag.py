@@ -5,10 +5,13 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_lagoon.admin.offsets import NOT_RETURNED, Offsets
+from kafka_lagoon.client.routing import Source
+from kafka_lagoon.protocol.messages.list_offsets import ListOffsetsResponsePartition
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
 from kafka_lagoon.snapshot.commits import CommitColumns
 from kafka_lagoon.snapshot.lag import lag_rows
-from kafka_lagoon.snapshot.lag_logs import EndOffsets, PartitionLogs
+from kafka_lagoon.snapshot.lag_logs import PartitionLogs
 from kafka_lagoon.snapshot.topology import TOPIC_DELETED, TOPIC_RECREATED, Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.group_rows import (
@@ -110,17 +113,20 @@ def rows(
     unread: dict[str, str] | None = None,
     topology: Topology = TOPOLOGY,
 ) -> list[ConsumerLagRow]:
-    after = {TopicPartition(one.topic, one.partition): one for one in ends}
-    known = {at: one.high_watermark for at, one in after.items() if one.high_watermark is not None}
-    return list(
-        lag_rows(
-            [group()],
-            members or [],
-            in_columns(commits),
-            unread or {},
-            PartitionLogs(topology, EndOffsets(before=before or known, before_problems={}, after=after)),
-        )
-    )
+    given = {TopicPartition(one.topic, one.partition): one for one in ends}
+    after = [given.get(at, end(*at, None, problem=NOT_RETURNED)) for at in topology.every_partition()]
+    known = {at: one.high_watermark for at, one in given.items() if one.high_watermark is not None}
+    logs = PartitionLogs(topology, answered(before or known), after)
+    return list(lag_rows([group()], members or [], in_columns(commits), unread or {}, logs))
+
+
+def answered(offsets: dict[TopicPartition, int]) -> Offsets:
+    """Return the end offsets as a leader has sent them."""
+    answers = {
+        at: ListOffsetsResponsePartition(partition_index=at.partition, error_code=0, offset=offset)
+        for at, offset in offsets.items()
+    }
+    return Offsets(answers=answers, sources=dict.fromkeys(offsets, Source(node_id=1, read_at_ms=1)), failures={})
 
 
 def only(lag: list[ConsumerLagRow]) -> ConsumerLagRow:

@@ -19,7 +19,7 @@ from kafka_lagoon.snapshot.commits import Commits, commits_of
 from kafka_lagoon.snapshot.group_types import GONE
 from kafka_lagoon.snapshot.groups import Groups, group_rows
 from kafka_lagoon.snapshot.lag import LagColumns, lag_rows
-from kafka_lagoon.snapshot.lag_logs import EndOffsets, PartitionLogs
+from kafka_lagoon.snapshot.lag_logs import PartitionLogs
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 
@@ -83,13 +83,7 @@ def read_groups(
 
 def lag_of(topology: Topology, state: GroupState, offsets: Sequence[PartitionOffsetsRow]) -> LagColumns:
     """Lag of all groups that commit, which share groups do not; `offsets` are the rows of offsets read after the commits."""
-    ends = EndOffsets(
-        before={},
-        before_problems={partition: failure.name for partition, failure in state.before.failures.items()},
-        after={},
-    )
-    logs = PartitionLogs(topology, ends)
-    logs.add_existing(state.before, offsets)
+    logs = PartitionLogs(topology, state.before, offsets)
     groups, commits = state.groups, state.commits
     committing = [group for group in groups.groups if group.group_type != SHARE]
     return lag_rows(committing, groups.members, commits.rows, unread_groups(state), logs)

@@ -9,22 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import lt
 
 from kafka_lagoon.admin.offsets import NOT_RETURNED, Offsets, columns_of
-from kafka_lagoon.frozen import frozen
 from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.row_columns import Column, column_of, or_none
 from kafka_lagoon.topic_partition import TopicPartition
 
 _NO_SUCH_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
-
-
-@frozen
-class EndOffsets:
-    """End offsets read before the commits (or why they are unknown), and rows of the end offsets read after the commits."""
-
-    before: Mapping[TopicPartition, int]
-    before_problems: Mapping[TopicPartition, str]
-    after: Mapping[TopicPartition, PartitionOffsetsRow]
 
 
 class OffsetsBySlot:
@@ -67,10 +57,14 @@ class _Slots(dict[int, int]):
 
 
 class PartitionLogs:
-    """Columns by slot. An attribute with the name of an offset of consumer_lag holds that offset."""
+    """Columns by slot. An attribute with the name of an offset of consumer_lag holds that offset.
 
-    def __init__(self, topology: Topology, ends: EndOffsets) -> None:
-        self._topology, self._ends = topology, ends
+    `before` are the end offsets read before the commits; `after` are the rows of the end offsets read after them, one for each
+    partition of the topology, in its order.
+    """
+
+    def __init__(self, topology: Topology, before: Offsets, after: Sequence[PartitionOffsetsRow]) -> None:
+        self._topology = topology
         self.topics = sorted(topology.partitions)
         self._topic_places = {topic: place for place, topic in enumerate(self.topics)}
         self.topic_ids = [topology.topic_ids.get(topic) for topic in self.topics]
@@ -86,6 +80,7 @@ class PartitionLogs:
         self._slots: dict[str, _Slots] = {}
         self._existing: dict[str, frozenset[int]] = {}
         self._in_order: dict[str, Sequence[int]] = {}
+        self._add_existing(before, after)
 
     def slots(self, topic: str) -> Mapping[int, int]:
         """The slots of a topic by partition; the topic need not exist."""
@@ -121,39 +116,24 @@ class PartitionLogs:
         return ordered
 
     def add(self, topic: str, partition: int) -> int:
-        """Add a slot for a partition."""
-        slot, ends = len(self.partition), self._ends
-        key = TopicPartition(topic, partition)
-        end = ends.after.get(key)
+        """Add a slot for a partition that the topology does not have: nothing of its log is known."""
+        slot = len(self.partition)
         if topic not in self._topic_places:
             self._topic_places[topic] = len(self.topics)
             self.topics.append(topic)
             self.topic_ids.append(self._topology.topic_ids.get(topic))
         self.topic_of.append(self._topic_places[topic])
         self.partition.append(partition)
-        self.log_start_offset.append(end.log_start_offset if end else None)
-        self.high_watermark.append(end.high_watermark if end else None)
-        self.last_stable_offset.append(end.last_stable_offset if end else None)
-        self.end_before.append(ends.before.get(key))
+        for offsets in (self.log_start_offset, self.high_watermark, self.last_stable_offset, self.end_before):
+            offsets.append(None)
         self.slots(topic)[partition] = slot  # type: ignore[index]  # ours
-        problem = self._topology.changed.get(topic)
-        if problem:
+        change = self._topology.changed.get(topic)
+        if change:
             self.changed.add(slot)
-        problem = problem or self._side_problem(key, end)
-        if problem:
-            self.problems[slot] = problem
+        self.problems[slot] = change or self._topology.hidden.get(topic, _NO_SUCH_PARTITION)
         return slot
 
-    def _side_problem(self, partition: TopicPartition, end: PartitionOffsetsRow | None) -> str | None:
-        if end is None:
-            return self._topology.hidden.get(partition.topic, _NO_SUCH_PARTITION)
-        if end.problem and None in (end.log_start_offset, end.high_watermark, end.last_stable_offset):
-            return end.problem
-        ends = self._ends
-        return None if partition in ends.before else ends.before_problems.get(partition, NOT_RETURNED)
-
-    def add_existing(self, before: Offsets, after: Sequence[PartitionOffsetsRow]) -> None:
-        """Add slots for all partitions of the topology; `after` is in their order."""
+    def _add_existing(self, before: Offsets, after: Sequence[PartitionOffsetsRow]) -> None:
         everywhere = self._topology.every_partition()
         ends = columns_of(before.answers, before.sources, everywhere).offsets
         names = ("log_start_offset", "high_watermark", "last_stable_offset", "problem")
@@ -173,10 +153,10 @@ class PartitionLogs:
             self.high_watermark.extend(highs[rows])
             self.last_stable_offset.extend(stables[rows])
             self.end_before.extend(or_none(ends[rows]))
-            self._name_problems(topic, slot, problems[rows])
+            self._name_problems(topic, slot, problems[rows], before)
         self.known = len(self.partition)
 
-    def _name_problems(self, topic: str, first: int, problems: Column) -> None:
+    def _name_problems(self, topic: str, first: int, problems: Column, before: Offsets) -> None:
         change = self._topology.changed.get(topic)
         if change:
             self.changed.update(range(first, first + len(problems)))
@@ -190,5 +170,5 @@ class PartitionLogs:
             ):
                 self.problems[slot] = problem
             elif self.end_before[slot] is None:
-                key = TopicPartition(topic, self.partition[slot])
-                self.problems[slot] = self._ends.before_problems.get(key, NOT_RETURNED)
+                failure = before.failures.get(TopicPartition(topic, self.partition[slot]))
+                self.problems[slot] = failure.name if failure else NOT_RETURNED
