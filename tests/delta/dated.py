@@ -6,12 +6,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 
-import duckdb
-
 from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, snapshot_date
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.tables import snapshot_rows
 from kafka_lagoon.tables.schema import SNAPSHOT_DATE, STATE_TABLES
 from kafka_lagoon.tables.security_rows import AclRow
@@ -20,6 +17,7 @@ from kafka_lagoon.tables.table import Table
 from kafka_lagoon.tables.table_states import table_state
 from tests.delta.history import log_files
 from tests.delta.samples import lag_row, row
+from tests.duckdb_views import connected
 
 MIDNIGHT = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 SUMMARIES = ("coverage", "collection_failures", "snapshots")  # tables that a snapshot does not have
@@ -109,19 +107,17 @@ def _written(warehouse: Warehouse, table: Table, made: snapshot_rows.Snapshot) -
 def shown(warehouse: Warehouse, tables: Iterable[str] = SOME) -> dict[str, dict[str, list[str]]]:
     """Return the rows that views show of each published snapshot, as text, by table."""
     snapshots: dict[str, dict[str, list[str]]] = {}
-    with duckdb.connect() as connection:
-        register_duckdb(connection, warehouse.name)
-        for table in tables:
-            name = table if table == "snapshots" else f"{table}_published"
-            for fact in connection.table(name).to_arrow_table().to_pylist():
+    views = {table: table if table == "snapshots" else f"{table}_published" for table in tables}
+    with connected(warehouse.name, views.values()) as connection:
+        for table, view in views.items():
+            for fact in connection.table(view).to_arrow_table().to_pylist():
                 snapshots.setdefault(fact["snapshot_id"], {}).setdefault(table, []).append(repr(fact))
     return {name: {table: sorted(facts) for table, facts in of_one.items()} for name, of_one in snapshots.items()}
 
 
 def ids_in(warehouse: Warehouse, table: str) -> set[str]:
     """Return the ids under which a table has rows, published or not."""
-    with duckdb.connect() as connection:
-        register_duckdb(connection, warehouse.name)
+    with connected(warehouse.name, [table]) as connection:
         return {one for (one,) in connection.table(table).project("snapshot_id").distinct().fetchall()}
 
 

@@ -9,13 +9,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import deltalake
-import duckdb
 import polars as pl
 import pytest
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
-from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
 from kafka_lagoon.tables.schema import STATE_TABLES
 from kafka_lagoon.tables.table import CHECKPOINT_INTERVAL, LOG_RETENTION, TOMBSTONE_RETENTION
@@ -23,6 +21,7 @@ from tests.clock import CLOCK
 from tests.delta.history import log_files, log_size, make_history
 from tests.delta.samples import lag_row, snapshot
 from tests.delta.test_publish import HOSTILE_FACTS, publish_once
+from tests.duckdb_views import connected
 from tests.ingest.writers import ingest, kernel_writer
 from tests.processor_time import jvm_of, seconds_of
 from tests.warehouses import open_at, settings
@@ -37,8 +36,7 @@ GROUPS = [lag_row(f"group-{group}", f"topic-{at}", at, lag=group * at) for group
 def counts(warehouse: Warehouse, table: str) -> dict[str, int]:
     """Return the number of rows of a table, by each reader."""
     location = warehouse.locations[table].removeprefix("file:")
-    with duckdb.connect() as connection:
-        register_duckdb(connection, warehouse.name)
+    with connected(warehouse.name, [table]) as connection:
         in_duckdb = connection.table(table).to_arrow_table().num_rows
     return {
         "spark": warehouse.spark.table(warehouse.identifiers[table]).count(),

@@ -8,7 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
@@ -21,7 +20,6 @@ from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.job_settings import RetentionSettings
-from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.tables.schema import ADMIN_ACTIONS, SNAPSHOT_DATE, STATE_TABLES, WRITE_DATE
 from tests.clock import CLOCK
 from tests.delta.awkward import row_of
@@ -42,6 +40,7 @@ from tests.delta.samples import lag_row
 from tests.delta.test_growth import cost, counts
 from tests.delta.test_maintain import committing
 from tests.delta.test_publish import publish_once, rows_of
+from tests.duckdb_views import connected
 from tests.ingest.writers import Died, contents, dies, ingest, kernel_writer
 from tests.object_store import BUCKET, ObjectStore
 from tests.warehouses import settings
@@ -309,8 +308,7 @@ def test_records_that_a_truncation_took_back(warehouse: Warehouse) -> None:
         writer.commit(lock, replace(made, reconciled=replace(made.reconciled, ranges=ranges)))
 
     def history() -> list[tuple[str, int]]:
-        with duckdb.connect() as connection:
-            register_duckdb(connection, warehouse.name)
+        with connected(warehouse.name, ["records_now"]) as connection:
             return connection.sql('SELECT ingest_id, "offset" FROM records_now ORDER BY ALL').fetchall()
 
     first, second = [("0192-0001", offset) for offset in (0, 1)], [("0192-0002", offset) for offset in range(2, 7)]

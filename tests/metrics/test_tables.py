@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.metrics.exposition import exposition
 from kafka_lagoon.metrics.snapshots import snapshot_facts, snapshot_samples
-from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.tables.cluster_rows import BrokerRow, ConfigRow, PartitionRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow
 from kafka_lagoon.tables.owner_rows import ExpectedGroupRow, OwnerRow
@@ -17,6 +15,7 @@ from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow
 from kafka_lagoon.tables.table_states import table_state
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOSTILE, NOON_MS, lag_row, row, snapshot
+from tests.duckdb_views import connected
 from tests.metrics.parsed import in_file, parsed, value
 
 pytestmark = pytest.mark.long
@@ -98,8 +97,7 @@ def test_runs_and_tables_agree(lake: Path, capsys: pytest.CaptureFixture[str], l
 def test_numbers_are_those_of_the_tables(lake: Path) -> None:
     """Separate SQL counts the same numbers."""
     samples = written_by_runs(100)
-    with duckdb.connect() as connection:
-        register_duckdb(connection, str(lake))
+    with connected(lake, ["lag_now", "loss_ahead"]) as connection:
         rows = connection.sql(
             "SELECT cluster, group_id, sum(lag)::BIGINT, count(*) FROM lag_now GROUP BY ALL HAVING count(lag) > 0"
         ).fetchall()

@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-import duckdb
 import pytest
 
-from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.query.duckdb_engine import opened
 from kafka_lagoon.report.charts import Reading
 from kafka_lagoon.report.group_section import group_section
@@ -15,6 +13,7 @@ from kafka_lagoon.report.scope import Scope, scopes
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow
 from tests.delta.lake import make_lake
 from tests.delta.samples import lag_row, row, snapshot
+from tests.duckdb_views import connected
 from tests.report.history import CLOSING, HOURS, HUGE, RIGHT_TO_LEFT, SCRIPT
 
 pytestmark = pytest.mark.long
@@ -22,8 +21,7 @@ pytestmark = pytest.mark.long
 
 def test_sums_are_those_of_the_tables(scope: Scope, lake: Path) -> None:
     """Lag, time lag, losses and partitions of each group equal the sums of the tables."""
-    with duckdb.connect() as connection:
-        register_duckdb(connection, str(lake))
+    with connected(lake, ["lag_now"]) as connection:
         wanted = connection.sql(
             """
             SELECT group_id, count(*), sum(lag)::HUGEINT::BIGINT, sum(records_lost)::BIGINT FROM lag_now
