@@ -1,16 +1,21 @@
 """Files, transaction ids and next offsets become part of a table in one commit, with any other commits in between."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock
 
 import deltalake
 import pyarrow.parquet as pq
 import pytest
 from py4j.clientserver import ClientServerConnection
+from py4j.protocol import Py4JJavaError
 
 from kafka_lagoon.delta.files import DataFile, Statistics, Value
-from kafka_lagoon.delta.kernel import Fence, Fenced
+from kafka_lagoon.delta.kernel import Conflict, Fence, Fenced, Kernel
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.tables.record_tables import INGEST_DATE, RECORD_TABLES, RECORDS
@@ -171,3 +176,30 @@ def test_any_name_will_do(warehouse: Warehouse) -> None:
     """Characters that paths in the log must escape are escaped."""
     append(warehouse, written(warehouse, "100% a+b 'c'#?", "t", 0))
     assert warehouse.spark.table(warehouse.identifiers["records"]).count() == 10
+
+
+def java_error(name: str, message: str, **methods: Any) -> Any:
+    """Stand for an exception of Java, or for the proxy of its cause."""
+    found = {"getMessage": message, "getClass": SimpleNamespace(getSimpleName=lambda: name), **methods}
+    return SimpleNamespace(_target_id="o1", **{method: lambda value=value: value for method, value in found.items()})
+
+
+@pytest.mark.parametrize(
+    ("is_conflict", "expected", "text"),
+    [
+        (True, Conflict, "lake/t"),
+        (False, TableError, r"lake/t cannot be written: Failed: No space left on device \(CommitFailedException\)"),
+    ],
+    ids=["another was first", "the disk is full"],
+)
+def test_a_commit_that_is_given_up(is_conflict: bool, expected: type[Exception], text: str) -> None:
+    """The Kernel gives up with the same error whatever the attempt failed by; only another commit is a conflict."""
+    attempt = java_error("CommitFailedException", "Failed: No space left on device", isConflict=is_conflict)
+    given_up = java_error("MaxCommitRetryLimitReachedException", "Commit attempt failed", getCause=attempt)
+    state = MagicMock(partition_by=("snapshot_date",), location="lake/t")
+    builder = state.snapshot.buildUpdateTableTransaction.return_value.withMaxRetries.return_value
+    builder.build.return_value.commit.side_effect = Py4JJavaError("failed", given_up)
+    kernel = Kernel(classes=MagicMock(), engine=MagicMock(), storage=MagicMock())
+    with pytest.raises(expected) as raised:
+        kernel.replace(state, [], {}, 1)
+    assert re.fullmatch(text, str(raised.value))

@@ -32,7 +32,7 @@ from kafka_lagoon.delta.files import (
 from kafka_lagoon.delta.foreign_commits import ENGINE_INFO
 from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, defined
 from kafka_lagoon.delta.spark_connect import refuse_remote_session
-from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, live_jvm, reason
+from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, live_jvm, reason, reason_of
 from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.errors import PipelineError, TableError
 from kafka_lagoon.folders import is_folder
@@ -154,7 +154,7 @@ class Kernel:
         except JAVA_ERRORS as error:
             if _is(error, "ConcurrentTransactionException"):
                 raise Fenced(state.location) from error
-            raise TableError(f"{state.location} cannot be appended to: {reason(error)}") from error
+            raise TableError(f"{state.location} cannot be appended to: {_why(error)}") from error
         self._checkpoint(state.location, result)
         return int(result.getVersion())
 
@@ -185,9 +185,10 @@ class Kernel:
         try:
             result = builder.withMaxRetries(0).build(self.engine).commit(self.engine, self._parsed(lines))
         except JAVA_ERRORS as error:
-            if _is(error, "MaxCommitRetryLimitReachedException"):
+            attempt = _last_attempt(error)
+            if attempt is not None and attempt.isConflict():
                 raise Conflict(state.location) from error
-            raise TableError(f"{state.location} cannot be written: {reason(error)}") from error
+            raise TableError(f"{state.location} cannot be written: {_why(error)}") from error
         return int(result.getVersion())
 
     def set_properties(self, state: State, properties: Mapping[str, str]) -> None:
@@ -197,7 +198,7 @@ class Kernel:
             builder = builder.withTablePropertiesAdded(_java_map(self.storage.jvm.java.util, properties))
             result = builder.build(self.engine).commit(self.engine, self._no_actions())
         except JAVA_ERRORS as error:
-            raise TableError(f"properties of {state.location} cannot be set: {reason(error)}") from error
+            raise TableError(f"properties of {state.location} cannot be set: {_why(error)}") from error
         self._checkpoint(state.location, result)
 
     def added(self, location: str, version: int) -> list[str]:
@@ -392,6 +393,21 @@ def _java_map(java: Any, values: Mapping[str, Any]) -> Any:
     for key, value in values.items():
         made.put(key, value)
     return made
+
+
+def _last_attempt(error: Exception) -> Any:
+    """Java's exception of the last attempt of a commit that was given up, None for other errors.
+
+    The Kernel gives up with the same error whether other commits were first or the file system failed (a full disk, a request
+    without an answer).
+    """
+    return error.java_exception.getCause() if _is(error, "MaxCommitRetryLimitReachedException") else None
+
+
+def _why(error: Exception) -> str:
+    """The reason for an error of a commit."""
+    attempt = _last_attempt(error)
+    return reason(error) if attempt is None else reason_of(attempt)
 
 
 def _is(error: Exception, name: str) -> bool:

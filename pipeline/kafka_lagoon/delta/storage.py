@@ -295,7 +295,11 @@ def reason(error: Exception) -> str:
         return _raised(str(error))
     if not isinstance(error, Py4JJavaError):
         return str(error).strip().partition("\n")[0]
-    exception = error.java_exception
+    return reason_of(error.java_exception)
+
+
+def reason_of(exception: Any) -> str:
+    """The first line of a Java exception, with its class."""
     message = str(exception.getMessage() or "").partition("\n")[0]
     return f"{message} ({exception.getClass().getSimpleName()})".strip()
 
