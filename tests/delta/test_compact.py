@@ -260,7 +260,7 @@ class _Lake:
         schema = LAG.delta_schema()
         return SimpleNamespace(schema=schema, partition_by=("snapshot_date",), reader_version=1, location="lake")
 
-    def _replace(self, _: Any, removed: Any, files: Any, *__: Any, **___: Any) -> int:
+    def _replace(self, _: Any, __: Any, files: Any, *___: Any, **____: Any) -> int:
         if self.is_committed:
             location = self.locations[LAG.name]
             self.live = [

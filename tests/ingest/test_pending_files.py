@@ -4,6 +4,9 @@ from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from kafka_lagoon.errors import TableError
 from kafka_lagoon.ingest.next_offsets import LastRun, PendingFile
 from kafka_lagoon.ingest.pending_files import PendingFiles, Report, missing_in_words, read_pending
 from tests.delta.record_samples import range_row
@@ -123,6 +126,21 @@ def test_a_pending_file_that_has_changed_is_not_read() -> None:
     file = PendingFile(name="a", size=3, rows=1, modified_at_ms=1)
     assert read_pending(folder, "a", file) == b"123"  # type: ignore[arg-type]
     folder.files["a"] = b"1"
+    assert read_pending(folder, "a", file) is None  # type: ignore[arg-type]
+
+
+def test_a_pending_file_that_cannot_be_read_is_not_gone() -> None:
+    """Its rows would be rebuilt without their counts; one that another process removes meanwhile is gone."""
+
+    class Closed(Folder):
+        def read(self, url: str) -> bytes:
+            raise TableError(f"{url} cannot be read: Permission denied")
+
+    folder, file = Closed({"a": b"123"}), PendingFile(name="a", size=3, rows=1, modified_at_ms=1)
+    with pytest.raises(TableError, match="a cannot be read: Permission denied"):
+        read_pending(folder, "a", file)  # type: ignore[arg-type]
+    sizes = iter([3, 0])
+    folder.size = lambda _: next(sizes)  # type: ignore[method-assign]
     assert read_pending(folder, "a", file) is None  # type: ignore[arg-type]
 
 

@@ -401,7 +401,9 @@ def _last_attempt(error: Exception) -> Any:
     The Kernel gives up with the same error whether other commits were first or the file system failed (a full disk, a request
     without an answer).
     """
-    return error.java_exception.getCause() if _is(error, "MaxCommitRetryLimitReachedException") else None
+    if isinstance(error, Py4JJavaError) and _is(error, "MaxCommitRetryLimitReachedException"):
+        return error.java_exception.getCause()
+    return None
 
 
 def _why(error: Exception) -> str:

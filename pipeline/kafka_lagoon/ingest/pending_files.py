@@ -127,12 +127,17 @@ def missing_in_words(ranges: Iterable[RecordRangeRow]) -> list[str]:
 
 
 def read_pending(storage: Storage, url: str, file: PendingFile) -> bytes | None:
-    """The content of a pending file; None if it is gone or its size has changed."""
+    """The content of a pending file; None if it is gone or its size has changed. TableError if it is there and not readable.
+
+    Another process may remove it between the two, where there is no lock.
+    """
     if storage.size(url) != file.size:
         return None
     try:
         return storage.read(url)
     except TableError:
+        if storage.size(url) == file.size:
+            raise
         return None
 
 
