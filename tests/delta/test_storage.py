@@ -1,8 +1,11 @@
 """Local files are read and written without a JVM; tests of other file systems are those of their writers."""
 
 import errno
+import os
 import resource
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -79,9 +82,27 @@ def test_folders_are_made_where_there_are_folders(tmp_path: Path) -> None:
     assert (tmp_path / "table" / "_delta_log").is_dir()
 
 
+def test_a_file_that_nobody_can_look_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not gone: commits of a log and rows of a run would be taken for removed ones."""
+    url = f"file:{tmp_path}/closed/file"
+    for code, text in ((errno.EACCES, "Permission denied"), (errno.EIO, "Input/output error")):
+        monkeypatch.setattr(Path, "stat", _failing(code))
+        with pytest.raises(TableError, match=rf"/closed/file cannot be read: {text}$"):
+            LOCAL.size(url)
+    monkeypatch.setattr(Path, "stat", _failing(errno.ENOTDIR))
+    assert LOCAL.size(url) == 0
+
+
 def test_a_file_that_is_gone(tmp_path: Path) -> None:
     """It cannot be read, has no size, and is in no list."""
     url = f"file:{tmp_path}/gone"
     assert (LOCAL.size(url), LOCAL.listed(url)) == (0, [])
     with pytest.raises(TableError, match=r"/gone cannot be read: No such file or directory$"):
         LOCAL.read(url)
+
+
+def _failing(code: int) -> Callable[..., NoReturn]:
+    def stat(*_: object, **__: object) -> NoReturn:
+        raise OSError(code, os.strerror(code))
+
+    return stat

@@ -284,9 +284,12 @@ def _stored(url: str, status: os.stat_result) -> Stored:
 
 
 def _local_size(url: str) -> int:
-    with suppress(OSError):
+    try:
         return Path(url.removeprefix(_LOCAL)).stat().st_size
-    return 0
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    except OSError as error:
+        raise TableError(f"{url} cannot be read: {error.strerror}") from error
 
 
 def reason(error: Exception) -> str:
