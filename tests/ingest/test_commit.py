@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from kafka_lagoon.errors import LockHeld, RangesPending, TableError
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest import commit as ingest_commit
 from kafka_lagoon.ingest import pending_commits
-from kafka_lagoon.ingest.commit import commit
+from kafka_lagoon.ingest.commit import commit, commit_examined
+from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, from_json, to_json, with_examined
 from kafka_lagoon.ingest.pending_files import PendingFiles
 from tests.clock import CLOCK
 from tests.delta import foreign
@@ -192,3 +194,42 @@ def test_committed_files_stay_whatever_the_answer_was(
         by_kernel.commit(lock, run(lock, 1, 0, 5, problems=1))
     ingest(by_kernel, 2, 9)
     assert contents(warehouse)[:2] == (list(range(9)), [(0, 5), (5, 9)])
+
+
+class _Lost:
+    """Stands for a warehouse that makes a commit, and whose file system then refuses the repeated request for it."""
+
+    def __init__(self, stored: NextOffsets, *, is_committed: bool) -> None:
+        self.stored, self.is_committed, self.kernel = to_json(stored), is_committed, self
+
+    def exclusively(self, *_: object) -> Any:
+        return nullcontext()
+
+    def state(self, _: str) -> Any:
+        return None
+
+    def domain(self, *_: object) -> str:
+        return self.stored
+
+    def append(self, *_: object, domains: dict[str, str]) -> int:
+        if self.is_committed:
+            (self.stored,) = domains.values()
+        raise TableError("records cannot be appended to: both set the same domain")
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_what_was_examined_is_stored_though_the_answer_is_lost(*, is_committed: bool):
+    """The run ends as if it had the answer; a commit that was not made is an error."""
+    last = LastRun(ingest_id="a", sequence=3, ingest_date="2026-11-21", base_version=1, ranges=None, problems=None)
+    stored = NextOffsets(topics={}, last_run=last, examined={"records": 4}, problems_run=0)
+    warehouse: Any = _Lost(stored, is_committed=is_committed)
+    lock: Any = SimpleNamespace(
+        warehouse=warehouse,
+        cluster_id="c",
+        clock=CLOCK,
+        topics={},
+        unstored=lambda _: with_examined(stored, {"records": 9}, 0),
+    )
+    with nullcontext() if is_committed else pytest.raises(TableError, match="same domain"):
+        commit_examined(lock, {})
+    assert from_json(warehouse.stored).examined_records == (9 if is_committed else 4)

@@ -107,7 +107,7 @@ def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: 
     unstored = lock.unstored(topics)
     if unstored is None:
         return
-    warehouse, name = lock.warehouse, domain(lock.cluster_id)
+    warehouse, name, content = lock.warehouse, domain(lock.cluster_id), to_json(unstored)
     day = datetime.fromtimestamp(lock.clock.now_ms() / 1000, tz=UTC).date()  # of no file
 
     def is_overtaken(state: State) -> bool:
@@ -120,9 +120,11 @@ def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: 
             return
         try:
             # No fence: the Kernel refuses a commit that sets a domain which another one has set since this state.
-            warehouse.kernel.append(state, [], (RECORDS.partition_by, day), domains={name: to_json(unstored)})
+            warehouse.kernel.append(state, [], (RECORDS.partition_by, day), domains={name: content})
         except TableError:
-            if not is_overtaken(warehouse.state(RECORDS.name)):
+            newest = warehouse.state(RECORDS.name)
+            is_done = warehouse.kernel.domain(newest, name) == content  # the answer was lost, and a repetition was refused
+            if not is_done and not is_overtaken(newest):
                 raise
 
 
