@@ -144,6 +144,19 @@ def test_a_start_after_the_log(streams: Streams, in_transaction: FakePartition) 
         stream.latestOffset(first, ReadAllAvailable())
 
 
+@pytest.mark.parametrize(("high_watermark", "expected"), [(12, [(5, 12)]), (5, []), (3, [])])
+def test_a_log_that_was_cut_off_within_a_batch(
+    streams: Streams, in_transaction: FakePartition, high_watermark: int, expected: list[tuple[int, int]]
+) -> None:
+    """A batch that is planned again reads what is there, if loss is accepted: its tasks would wait for the rest, and fail."""
+    first, end = ({"t": {"0": offset}} for offset in (5, 15))
+    in_transaction.high_watermark = in_transaction.last_stable_offset = high_watermark
+    tasks = streams(failOnDataLoss="false").partitions(first, end)
+    assert [(split.from_offset, split.to_offset) for task in tasks for split in task.value.splits] == expected
+    with pytest.raises(RecordsError, match=rf"t:0 ends at {high_watermark}, and was to be read up to 15"):
+        streams().partitions(first, end)
+
+
 def test_a_re_created_topic_with_an_open_transaction(
     state: FakeCluster, streams: Streams, in_transaction: FakePartition
 ) -> None:

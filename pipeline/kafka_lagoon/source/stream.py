@@ -165,7 +165,8 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         logs = log_bounds(cluster, readable, options.isolation_level, deadline)
         by_partition = {partition: _range(partition, starts, reached, bounds) for partition, bounds in logs.items()}
         lose(options, [line for key, planned in by_partition.items() for line in _outside(planned, logs[key])])
-        ranges = [planned for planned in by_partition.values() if planned.first_readable < planned.to_offset]
+        there = [_up_to(planned, logs[key].high_watermark) for key, planned in by_partition.items()]
+        ranges = [planned for planned in there if planned.first_readable < planned.to_offset]
         return [InputPartition(task) for task in tasks(cluster, ranges, logs, options, deadline)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
@@ -259,6 +260,11 @@ def _range(partition: TopicPartition, start: StreamOffsets, end: StreamOffsets, 
         log_start_offset=bounds.log_start_offset,
         stable_end=bounds.last_stable_offset,
     )
+
+
+def _up_to(planned: PlannedRange, high_watermark: int) -> PlannedRange:
+    """The part of a range that its log has: a task would wait in vain for records after a truncation, and fail."""
+    return replace(planned, to_offset=min(planned.to_offset, high_watermark))
 
 
 def _outside(planned: PlannedRange, bounds: LogBounds) -> list[str]:
