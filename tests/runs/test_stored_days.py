@@ -3,8 +3,10 @@
 import random
 import shutil
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -15,6 +17,8 @@ from deltalake import DeltaTable, TableFeatures
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.cli.maintain import maintained_line
+from kafka_lagoon.delta.files import LiveFile
+from kafka_lagoon.delta.kernel import Conflict
 from kafka_lagoon.delta.maintain import Files, Maintained, MaintainOptions
 from kafka_lagoon.delta.warehouse import Warehouse, at_path
 from kafka_lagoon.errors import TableError
@@ -26,6 +30,7 @@ from kafka_lagoon.query.window import Span
 from kafka_lagoon.runs import stored_days
 from kafka_lagoon.runs.maintain import maintain_table
 from kafka_lagoon.runs.stored_days import StoredDays, store_days
+from kafka_lagoon.tables.schema import STORED_CHANGES
 from tests.clock import clock_at
 from tests.query.views.test_changes_by_day import HOURS_APART, drawn, written
 from tests.query.views.worked_examples import lake_of, lake_of_text, read_examples
@@ -505,3 +510,52 @@ def test_a_day_that_only_another_cluster_has_left(spark: SparkSession, tmp_path:
     done = maintain_table(warehouse, stored, MaintainOptions(), AFTER, sql=SqlSettings())
     assert (done.stored_days, done.dropped_days) == (0, 1)
     assert maintained_line(done, MaintainOptions()) == f"{stored}: 1 stored day without snapshots removed"
+
+
+class _Lake:
+    """Stands for a warehouse whose commit is made or not, and then raises `faults`, one in each attempt."""
+
+    def __init__(self, *faults: Exception, is_committed: bool) -> None:
+        self.faults, self.is_committed = list(faults), is_committed
+        self.locations = {STORED_CHANGES.name: "file:/lake/stored_changes"}
+        self.files, self.live = set[str](), list[LiveFile]()
+        storage = SimpleNamespace(write_rows=self._write, delete=self.files.discard)
+        self.kernel = SimpleNamespace(storage=storage, live_files=lambda *_: self.live, replace=self._replace)
+
+    def exclusively(self, *_: Any) -> Any:
+        return _Unlocked()
+
+    def state(self, _: Any) -> None:
+        """Return no state, which nobody looks at."""
+
+    state_to_read = state
+
+    def _write(self, url: str, _: pa.Table) -> str:
+        self.files.add(url)
+        return url
+
+    def _replace(self, _: Any, before: Sequence[LiveFile], after: dict[date, list[str]], *__: Any, **___: Any) -> None:
+        assert before == []
+        if self.is_committed:
+            paths = [url.removeprefix(f"{self.locations[STORED_CHANGES.name]}/") for url in after[FIRST]]
+            self.live = [LiveFile(path=path, day=FIRST, size=1, modified_at_ms=1, rows=1) for path in paths]
+        if self.faults:
+            raise self.faults.pop(0)
+
+
+def test_a_day_whose_commit_has_no_answer() -> None:
+    """A commit that was made is not made again with the same file; the file that it names stays."""
+    for fault in (Conflict("lake"), TableError("no answer")):
+        lake: Any = _Lake(fault, is_committed=True)
+        with nullcontext() if isinstance(fault, Conflict) else pytest.raises(TableError, match="no answer"):
+            stored_days._replace(lake, STORED_CHANGES, FIRST, pa.table({}), AFTER)
+        assert [f"file:/lake/stored_changes/{file.path}" for file in lake.live] == list(lake.files)
+
+
+@pytest.mark.parametrize("faults", [[TableError("No space left on device")], [Conflict("lake")] * 5])
+def test_a_day_that_cannot_be_committed_leaves_no_file(faults: list[Exception]) -> None:
+    """A full disk would have less room for the next attempt."""
+    lake: Any = _Lake(*faults, is_committed=False)
+    with pytest.raises(TableError, match="No space left|written by others 5 times"):
+        stored_days._replace(lake, STORED_CHANGES, FIRST, pa.table({}), AFTER)
+    assert lake.files == set()

@@ -6,20 +6,22 @@ example because retention has removed some. Until then the views compute it.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, date, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 from uuid import uuid4
 
 import pyarrow as pa
 
 from kafka_lagoon import log
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.kernel import Conflict
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, prepare_tables
-from kafka_lagoon.errors import TableError
+from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import SqlSettings
 from kafka_lagoon.query.history import PREDECESSORS, Windows, has_predecessors, opened_until, windows
@@ -297,18 +299,32 @@ def _replace_all(warehouse: Warehouse, table: Table, days: Mapping[date, pa.Tabl
 
 
 def _replace(warehouse: Warehouse, table: Table, day: date, rows: pa.Table | None, clock: Clock) -> None:
-    """Put rows in the place of those of the day, in one commit."""
-    url = f"{warehouse.locations[table.name]}/{table.partition_by}={day}/{uuid4().hex}.parquet"
-    after = {} if rows is None else {day: [warehouse.kernel.storage.write_rows(url, rows)]}
-    with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
+    """Put rows in the place of those of the day, in one commit; if that fails, the new file is removed."""
+    kernel, location = warehouse.kernel, warehouse.locations[table.name]
+    url = f"{location}/{table.partition_by}={day}/{uuid4().hex}.parquet"
+    after = {} if rows is None else {day: [kernel.storage.write_rows(url, rows)]}
+
+    def is_named(files: Sequence[LiveFile]) -> bool:
+        return any(f"{location}/{unquote(file.path)}" == url for file in files)
+
+    def commit() -> None:
         for _ in range(_ATTEMPTS):
             state = warehouse.state_to_read(table)
-            before = warehouse.kernel.live_files(state, {table.partition_by: day})
+            before = kernel.live_files(state, {table.partition_by: day})
+            if is_named(before):  # the answer to the commit was lost, and looked like a commit of others
+                return
             try:
-                warehouse.kernel.replace(state, before, after, clock.now_ms(), rows_go=True, rows_come=True)
+                kernel.replace(state, before, after, clock.now_ms(), rows_go=True, rows_come=True)
             except Conflict:
                 continue
             return
-    if after:
-        warehouse.kernel.storage.delete(url)
-    raise TableError(f"table {table.name} was written by others {_ATTEMPTS} times meanwhile")
+        raise TableError(f"table {table.name} was written by others {_ATTEMPTS} times meanwhile")
+
+    try:
+        with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
+            commit()
+    except (TableError, LockHeld):
+        with suppress(TableError):
+            if after and not is_named(kernel.live_files(warehouse.state(table.name), {table.partition_by: day})):
+                kernel.storage.delete(url)
+        raise
