@@ -48,6 +48,19 @@ def _without_links(path: Path, _: Path) -> None:
     raise OSError(errno.EPERM, "Operation not permitted")
 
 
+def test_a_link_whose_answer_was_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NFS repeats the request for a link that it has made, and finds the name taken."""
+    real = Path.hardlink_to
+
+    def repeated(path: Path, target: Path) -> None:
+        real(path, target)
+        real(path, target)
+
+    monkeypatch.setattr(Path, "hardlink_to", repeated)
+    LOCAL.write_whole(f"file:{tmp_path}/next.json", "content")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("next.json", "content")]
+
+
 def test_a_place_that_takes_no_file(tmp_path: Path) -> None:
     """The error is one line that names the file."""
     (tmp_path / "file").write_text("")

@@ -254,7 +254,8 @@ def _write_local_whole(url: str, data: bytes) -> None:
         try:
             path.hardlink_to(part)
         except FileExistsError:
-            raise
+            if not path.samefile(part):  # NFS may say that the name is taken by the link that it has just made
+                raise
         except OSError:
             part.rename(path)
     except OSError as error:
