@@ -4,10 +4,12 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from unittest.mock import MagicMock
 from uuid import uuid4
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta import log_store
@@ -182,3 +184,21 @@ def test_a_schema_in_a_bucket(spark: SparkSession, bucket: ObjectStore) -> None:
     commits = [one for one in puts if COMMIT.fullmatch(one.path)]
     assert len(commits) > len(made.locations)
     assert all(one.is_conditional for one in commits)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("FileAlreadyExistsException", None), ("SocketTimeoutException", "cannot be shown to keep runs apart: timeout")],
+)
+def test_only_a_refusal_shows_that_a_store_excludes(name: str, expected: str | None) -> None:
+    """A second creation that fails for another reason proves nothing."""
+    storage = MagicMock()
+    storage.conf.get.return_value = log_store.OBJECT_LOG_STORE
+    store = MagicMock()
+    setattr(storage.jvm, log_store.OBJECT_LOG_STORE, lambda _: store)
+    error = MagicMock(_target_id="o1")
+    error.getClass.return_value.getSimpleName.return_value, error.getMessage.return_value = name, "timeout"
+    store.write.side_effect = [None, Py4JJavaError("failed", error)]
+    with nullcontext() if expected is None else pytest.raises(ConfigError, match=expected):
+        log_store.check_exclusion(storage, "s3a://bucket/lake")
+    storage.delete.assert_called_once()

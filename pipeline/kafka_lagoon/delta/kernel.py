@@ -32,7 +32,7 @@ from kafka_lagoon.delta.files import (
 from kafka_lagoon.delta.foreign_commits import ENGINE_INFO
 from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, defined
 from kafka_lagoon.delta.spark_connect import refuse_remote_session
-from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, live_jvm, reason, reason_of
+from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, is_java, live_jvm, reason, reason_of
 from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.errors import PipelineError, TableError
 from kafka_lagoon.folders import is_folder
@@ -92,7 +92,7 @@ class Kernel:
             builder = self._java("TableManager.loadSnapshot")(location)
             snapshot = (builder if version is None else builder.atVersion(version)).build(self.engine)
         except JAVA_ERRORS as error:
-            if _is(error, "TableNotFoundException"):
+            if is_java(error, "TableNotFoundException"):
                 self._refuse_closed(location)
                 return None
             raise TableError(f"{location} cannot be read: {reason(error)}") from error
@@ -152,7 +152,7 @@ class Kernel:
                 transaction.addDomainMetadata(domain, value)
             result = transaction.commit(self.engine, self._actions(state.location, files, partition))
         except JAVA_ERRORS as error:
-            if _is(error, "ConcurrentTransactionException"):
+            if is_java(error, "ConcurrentTransactionException"):
                 raise Fenced(state.location) from error
             raise TableError(f"{state.location} cannot be appended to: {_why(error)}") from error
         self._checkpoint(state.location, result)
@@ -330,7 +330,7 @@ class Kernel:
         try:
             self._java("TableManager.loadSnapshot")(location).build(self.engine).writeCheckpoint(self.engine)
         except JAVA_ERRORS as error:
-            if not _is(error, "CheckpointAlreadyExistsException"):
+            if not is_java(error, "CheckpointAlreadyExistsException"):
                 log.error("checkpoint_failed", table=location, reason=reason(error))
 
     def _predicate(self, wanted: Mapping[str, str | date]) -> Any:
@@ -401,7 +401,7 @@ def _last_attempt(error: Exception) -> Any:
     The Kernel gives up with the same error whether other commits were first or the file system failed (a full disk, a request
     without an answer).
     """
-    if isinstance(error, Py4JJavaError) and _is(error, "MaxCommitRetryLimitReachedException"):
+    if isinstance(error, Py4JJavaError) and is_java(error, "MaxCommitRetryLimitReachedException"):
         return error.java_exception.getCause()
     return None
 
@@ -410,7 +410,3 @@ def _why(error: Exception) -> str:
     """The reason for an error of a commit."""
     attempt = _last_attempt(error)
     return reason(error) if attempt is None else reason_of(attempt)
-
-
-def _is(error: Exception, name: str) -> bool:
-    return isinstance(error, Py4JJavaError) and error.java_exception.getClass().getSimpleName() == name

@@ -13,7 +13,7 @@ from typing import Any, cast
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, OBJECT_LOG_STORE, defined
-from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
+from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, is_java, reason
 from kafka_lagoon.errors import ConfigError
 
 _OBJECT_STORES = ("s3", "s3a", "s3n", "gs")
@@ -64,11 +64,14 @@ def check_exclusion(storage: Storage, root: str) -> None:
         raise ConfigError([f"warehouse: {root} does not take commits: {reason(error)}; {_instead(scheme)}"]) from error
     try:
         store.write(path, java.List.of("second").iterator(), False, storage.conf)
-    except JAVA_ERRORS:
-        return
+    except JAVA_ERRORS as error:
+        if is_java(error, "FileAlreadyExistsException"):
+            return
+        problem = f"cannot be shown to keep runs apart: {reason(error)}"  # what ended the request, perhaps a broken network
+    else:
+        problem = "ignores the conditions of requests (If-None-Match), so runs would overwrite commits"
     finally:
         storage.delete(probe)
-    problem = "ignores the conditions of requests (If-None-Match), so runs would overwrite commits"
     raise ConfigError([f"warehouse: {root} {problem}; {_instead(scheme)}"])
 
 

@@ -302,6 +302,11 @@ def reason(error: Exception) -> str:
     return reason_of(error.java_exception)
 
 
+def is_java(error: Exception, name: str) -> bool:
+    """True for an exception of Java of this class, without its package."""
+    return isinstance(error, Py4JJavaError) and error.java_exception.getClass().getSimpleName() == name
+
+
 def reason_of(exception: Any) -> str:
     """The first line of a Java exception, with its class."""
     message = str(exception.getMessage() or "").partition("\n")[0]
