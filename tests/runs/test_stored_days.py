@@ -556,6 +556,6 @@ def test_a_day_whose_commit_has_no_answer() -> None:
 def test_a_day_that_cannot_be_committed_leaves_no_file(faults: list[Exception]) -> None:
     """A full disk would have less room for the next attempt."""
     lake: Any = _Lake(*faults, is_committed=False)
-    with pytest.raises(TableError, match="No space left|written by others 5 times"):
+    with pytest.raises(TableError, match=r"No space left|written by others 5 times"):
         stored_days._replace(lake, STORED_CHANGES, FIRST, pa.table({}), AFTER)
     assert lake.files == set()

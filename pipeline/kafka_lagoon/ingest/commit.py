@@ -123,7 +123,9 @@ def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: 
             warehouse.kernel.append(state, [], (RECORDS.partition_by, day), domains={name: content})
         except TableError:
             newest = warehouse.state(RECORDS.name)
-            is_done = warehouse.kernel.domain(newest, name) == content  # the answer was lost, and a repetition was refused
+            is_done = (
+                warehouse.kernel.domain(newest, name) == content
+            )  # the answer was lost, and a repetition was refused
             if not is_done and not is_overtaken(newest):
                 raise
 
