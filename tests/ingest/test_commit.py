@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.delta.kernel import Kernel
+from kafka_lagoon.delta.kernel import Fenced, Kernel
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import LockHeld, RangesPending, TableError
@@ -233,3 +233,29 @@ def test_what_was_examined_is_stored_though_the_answer_is_lost(*, is_committed: 
     with nullcontext() if is_committed else pytest.raises(TableError, match="same domain"):
         commit_examined(lock, {})
     assert from_json(warehouse.stored).examined_records == (9 if is_committed else 4)
+
+
+@pytest.mark.parametrize("error", [Fenced("records"), TableError("records cannot be appended to: unknown outcome")])
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_records_that_are_committed_though_the_answer_is_lost(error: Exception, *, is_committed: bool):
+    """The Kernel meets its own commit when it repeats a request; the run goes on with its ranges."""
+    stored = ["before"]
+
+    def append(*_: object, domains: dict[str, str], **__: object) -> int:
+        if is_committed:
+            stored[:] = domains.values()
+        raise error
+
+    state: Any = SimpleNamespace(version=8)
+    storage = SimpleNamespace(local=lambda _: None)
+    kernel = SimpleNamespace(append=append, domain=lambda *_: stored[0], storage=storage)
+    warehouse: Any = SimpleNamespace(kernel=kernel, state=lambda _: state)
+    lock: Any = SimpleNamespace(warehouse=warehouse, cluster_id="c", root="r", fence=None)
+    output: Any = SimpleNamespace(files=[], ingest_date=None)
+    if is_committed:
+        assert ingest_commit._append(lock, output, state, "after") == state.version
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest_commit, "_remove", lambda *_: None)
+        with pytest.raises(LockHeld if isinstance(error, Fenced) else TableError):
+            ingest_commit._append(lock, output, state, "after")

@@ -92,10 +92,23 @@ def _append(lock: ArchiveLock, output: RunOutput, state: State, stored: str) -> 
                 domains={domain(lock.cluster_id): stored},
             )
         except Fenced as error:
-            newest = lock.warehouse.state(RECORDS.name)
-            if kernel.domain(newest, domain(lock.cluster_id)) == stored:  # the answer to it was lost
-                return newest.version
+            if version := _version_with(lock, stored):
+                return version
             raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime") from error
+        except TableError:
+            with suppress(TableError):
+                if version := _version_with(lock, stored):
+                    return version
+            raise
+
+
+def _version_with(lock: ArchiveLock, stored: str) -> int | None:
+    """The latest version if it has these next offsets: the commit was made, though its answer was lost. None if it has others.
+
+    The Kernel repeats a request without an answer, and then meets its own commit.
+    """
+    newest = lock.warehouse.state(RECORDS.name)
+    return newest.version if lock.warehouse.kernel.domain(newest, domain(lock.cluster_id)) == stored else None
 
 
 def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: int = COMMIT_LOCK_WAIT_MS) -> None:
