@@ -11,7 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import deltalake
 import pytest
@@ -23,7 +25,7 @@ from kafka_lagoon.delta.arrow import arrow_table
 from kafka_lagoon.delta.kernel import Fence, Kernel
 from kafka_lagoon.delta.publish import PublishedSlot, SnapshotLock, publish, published, snapshot_lock
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists
+from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists, TableError
 from kafka_lagoon.tables import cluster_rows, group_rows, snapshot_rows
 from kafka_lagoon.tables.schema import SNAPSHOT_DATE, STATE_TABLES
 from kafka_lagoon.tables.security_rows import AclRow
@@ -372,3 +374,25 @@ def test_a_commit_that_was_repeated_is_no_conflict(warehouse: Warehouse, monkeyp
     with snapshot_lock(warehouse, "default", CLOCK) as lock:
         assert publish(lock, other_run.attempt(1)).rows["consumer_lag"] == 3
     assert trusted(warehouse) == {"0192-0001-default": 3}
+
+
+@pytest.mark.parametrize(
+    ("error", "published_rows", "expected"),
+    [
+        (TableError("snapshots cannot be appended to: unknown outcome"), True, None),
+        (TableError("snapshots cannot be appended to: no space is left"), False, "no space is left"),
+        (TableError("snapshots cannot be appended to: no answer"), TableError("no answer either"), "to: no answer"),
+        (ChecksFailed("table topics holds 1 of 2 rows"), True, "holds 1 of 2 rows"),
+    ],
+)
+def test_a_publication_whose_answer_was_lost(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, published_rows: Any, expected: str | None
+) -> None:
+    """The run ends as if it had the answer if the snapshot is there; what was read back and differs stays an error."""
+    monkeypatch.setattr(publish_module, "_refuse_published", lambda *_: None)
+    monkeypatch.setattr(publish_module, "_write_all", MagicMock(side_effect=error))
+    monkeypatch.setattr(publish_module, "_is_published", MagicMock(side_effect=[published_rows]))
+    lock: Any = SimpleNamespace(clock=CLOCK)
+    made = snapshot(1, lag_row("g", "t", 0))
+    with nullcontext() if expected is None else pytest.raises(TableError, match=expected):
+        assert publish(lock, made).rows["consumer_lag"] == 1
