@@ -67,9 +67,7 @@ def check_exclusion(storage: Storage, root: str) -> None:
     except JAVA_ERRORS as error:
         if is_java(error, "FileAlreadyExistsException"):
             return
-        problem = (
-            f"cannot be shown to keep runs apart: {reason(error)}"  # what ended the request, perhaps a broken network
-        )
+        problem = f"cannot be shown to keep runs apart: {reason(error)}"
     else:
         problem = "ignores the conditions of requests (If-None-Match), so runs would overwrite commits"
     finally:

@@ -136,10 +136,8 @@ def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: 
             warehouse.kernel.append(state, [], (RECORDS.partition_by, day), domains={name: content})
         except TableError:
             newest = warehouse.state(RECORDS.name)
-            is_done = (
-                warehouse.kernel.domain(newest, name) == content
-            )  # the answer was lost, and a repetition was refused
-            if not is_done and not is_overtaken(newest):
+            # The answer to the commit may have been lost, and its repetition was refused.
+            if warehouse.kernel.domain(newest, name) != content and not is_overtaken(newest):
                 raise
 
 

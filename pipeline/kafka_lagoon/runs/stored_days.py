@@ -299,7 +299,7 @@ def _replace_all(warehouse: Warehouse, table: Table, days: Mapping[date, pa.Tabl
 
 
 def _replace(warehouse: Warehouse, table: Table, day: date, rows: pa.Table | None, clock: Clock) -> None:
-    """Put rows in the place of those of the day, in one commit; if that fails, the new file is removed."""
+    """Put rows in the place of those of the day, in one commit; if that fails, the new file is removed from a local folder."""
     kernel, location = warehouse.kernel, warehouse.locations[table.name]
     url = f"{location}/{table.partition_by}={day}/{uuid4().hex}.parquet"
     after = {} if rows is None else {day: [kernel.storage.write_rows(url, rows)]}
@@ -324,7 +324,8 @@ def _replace(warehouse: Warehouse, table: Table, day: date, rows: pa.Table | Non
         with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
             commit()
     except (TableError, LockHeld):
-        with suppress(TableError):
-            if after and not is_named(kernel.live_files(warehouse.state(table.name), {table.partition_by: day})):
-                kernel.storage.delete(url)
+        if after and kernel.storage.local(location) is not None:  # an object store may still carry the commit out
+            with suppress(TableError):
+                if not is_named(kernel.live_files(warehouse.state(table.name), {table.partition_by: day})):
+                    kernel.storage.delete(url)
         raise
