@@ -61,7 +61,18 @@ def test_json_is_parsed_where_it_is_json() -> None:
 
 
 @pytest.mark.parametrize(
-    "raw", [b"null", b'"x"', b'{"base64":"aGk="}', b"NaN", b'{"p":1e400}', b"0.12345678901234567890", b'{"a":1,"a":2}']
+    "raw",
+    [
+        b"null",
+        b'"x"',
+        b'{"base64":"aGk="}',
+        b"NaN",
+        b'{"p":1e400}',
+        b"1e9999999999999999999",  # no decimal of Python's has this exponent
+        b"-1e-9999999999999999999",
+        b"0.12345678901234567890",
+        b'{"a":1,"a":2}',
+    ],
 )
 def test_json_that_would_be_read_as_something_else(raw: bytes) -> None:
     """It stays text: a tombstone, other bytes or another number would come out of it."""

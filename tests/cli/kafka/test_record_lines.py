@@ -93,6 +93,7 @@ def test_what_fetch_prints_is_taken(
         (b'{"timestamp": "yesterday"}', "a timestamp is epoch milliseconds or ISO 8601"),
         (b"[" * 5_000, "values are nested too deeply"),
         (b'{"value": {"p": 1e400}}', "the number 1e400 is not exact as a double"),
+        (b'{"value": 1e9999999999999999999}', "the number 1e9999999999999999999 is not exact as a double"),
         (b'{"value": 0.12345678901234567890}', "is not exact as a double"),
         (b'{"value": NaN}', "NaN is not JSON"),
         (b'{"value": 1, "value": 2}', "an object has a field twice"),

@@ -56,9 +56,14 @@ def exact_json(raw: bytes) -> Any:
 
 
 def _exact_float(text: str) -> float:
-    from decimal import Decimal  # noqa: PLC0415  most records have no such number
+    from decimal import Decimal, InvalidOperation  # noqa: PLC0415  most records have no such number
 
-    if Decimal(repr(number := float(text))) != Decimal(text):
+    number = float(text)
+    try:
+        is_exact = Decimal(repr(number)) == Decimal(text)
+    except InvalidOperation:  # its exponent is larger than those of decimals, and this is no ValueError
+        is_exact = False
+    if not is_exact:
         raise ValueError(f"the number {text} is not exact as a double")
     return number
 
