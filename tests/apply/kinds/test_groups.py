@@ -29,6 +29,7 @@ from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.errors import PlanOutdated
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.offset_commit import OFFSET_COMMIT
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from tests.admin.conftest import soon
 from tests.admin.test_share_groups import topic
 from tests.apply.kinds.conftest import CarryOut
@@ -123,6 +124,29 @@ def test_groups_of_brokers_that_do_not_answer(state: FakeCluster, group: FakeGro
 
 def _refused(answer: Any) -> Any:
     return replace(answer, error_code=31)
+
+
+def test_a_commit_that_a_transaction_is_about_to_replace(
+    state: FakeCluster, group: FakeGroup, cluster: Cluster
+) -> None:
+    """It is the commit of now. If that is not returned it is not known, which does not mean that nothing is stored."""
+    group.commits["orders", 0] = FakeCommit(5, pending=True)
+    listings, other = list_groups(cluster, soon()), ITEM._replace(partition=1)
+    assert read_commits(cluster, listings, [ITEM.group_id], soon()).of(ITEM) == {"committed_offset": 5}
+    state.faults = [Fault(OFFSET_FETCH.key, Altered(_stable_only), times=2)]
+    unknown = read_commits(cluster, listings, [ITEM.group_id], soon())
+    failure = unknown.of(ITEM)
+    assert isinstance(failure, Failure)
+    assert failure.name == "UNSTABLE_OFFSET_COMMIT"
+    assert unknown.of(other) is None
+
+
+def _stable_only(answer: Any) -> Any:
+    """Refuse the request for what is committed now; that for stable commits comes before it."""
+    codes = {
+        partition.error_code for group in answer.groups for topic in group.topics for partition in topic.partitions
+    }
+    return answer if any(codes) else replace(answer, groups=tuple(replace(one, error_code=30) for one in answer.groups))
 
 
 def test_groups_are_deleted(state: FakeCluster, group: FakeGroup, carry_out: CarryOut) -> None:

@@ -28,13 +28,14 @@ from kafka_lagoon.admin.share_groups import (
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
 from kafka_lagoon.apply.kinds.names import parse_partition
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT
-from kafka_lagoon.protocol.messages.offset_fetch import OffsetFetchResponsePartition
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH, OffsetFetchResponsePartition
 
 _GROUP_PARTITION, _SHARE_PARTITION, _SHARE_TOPIC = "group_partition", "share_group_partition", "share_group_topic"
 _DELETIONS = frozenset({Guard.DELETIONS})
+_PENDING = "a transaction is about to replace the commit, and the present one was not returned"
 
 
 def group_partition_resource(item: GroupPartition) -> Resource:
@@ -151,9 +152,14 @@ def _commits(fetched: CommittedOffsets, failures: dict[GroupPartition | str, Fai
         for group_id, group in answers.items():
             for topic in group.topics:
                 for partition in topic.partitions:
+                    item = GroupPartition(group_id, topic.name, partition.partition_index)
                     if partition.error_code != UNSTABLE_OFFSET_COMMIT and partition.committed_offset >= 0:
-                        item = GroupPartition(group_id, topic.name, partition.partition_index)
                         states[item] = commit_state(_commit(partition))
+                    elif partition.error_code == UNSTABLE_OFFSET_COMMIT and group_id not in fetched.replaced:
+                        # Without the second answer it is not known that nothing is stored.
+                        failures[item] = failure_of(
+                            OFFSET_FETCH, Scope.group_partition(*item), UNSTABLE_OFFSET_COMMIT, explanation=_PENDING
+                        )
     for failure in fetched.failures:
         scope = failure.scope
         if scope.topic is not None and scope.partition is not None:
