@@ -52,6 +52,29 @@ def test_a_broker_is_emptied_after_what_is_assigned() -> None:
     assert left_on(desired(text), CLUSTER) == []
 
 
+def test_two_brokers_are_emptied() -> None:
+    """No replica goes from one of them to the other, and a partition that both have leaves both."""
+    cluster = live({"a": topic("a", [[1, 2], [1, 3], [3, 2]]), "b": topic("b", [[1]])}, brokers=4)
+    empty = "[[actions]]\naction = 'empty_broker'\nbroker = {}\n"
+    actions, faults = move_actions(desired(empty.format(1) + empty.format(2)), cluster)
+    assert not faults
+    targets = moved(actions)
+    assert set(targets) == {"a-0", "a-1", "a-2", "b-0"}
+    assert all(set(replicas) <= {3, 4} for replicas in targets.values())
+    in_part = f"{empty.format(1)}{empty.format(2)}topics = ['b']\n"
+    targets = moved(move_actions(desired(in_part), live({"a": topic("a", [[1, 3]])}, brokers=3))[0])
+    assert targets == {"a-0": [2, 3]}  # broker 2 is emptied of another topic only
+
+
+def test_a_broker_is_emptied_of_new_replicas() -> None:
+    """A replica that another replication factor would add there goes elsewhere."""
+    cluster = live({"a": topic("a", [[2, 4]]), "b": topic("b", [[2, 4]])}, brokers=4)
+    text = "[topics.a]\nreplication_factor = 3\n[[actions]]\naction = 'empty_broker'\nbroker = 1\n"
+    actions, faults = move_actions(desired(text), cluster)
+    assert not faults
+    assert sorted(moved(actions)["a-0"]) == [2, 3, 4]
+
+
 def test_faults_of_moves() -> None:
     """Missing partitions and brokers, partitions that are assigned twice, and partitions without another possible broker."""
     text = """

@@ -3,7 +3,7 @@
 A pure function of the desired state and the cluster. Earlier assignments count for the load of later proposals.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_lagoon.apply.action import Action
@@ -19,13 +19,22 @@ from kafka_lagoon.topic_partition import TopicPartition
 
 @dataclass(slots=True)
 class _Moves:
-    """Targets of partitions as they are decided, and where each is written."""
+    """Targets of partitions as they are decided, and where each is written; those that we chose are `proposed`."""
 
     desired: DesiredState
     live: Live
     targets: dict[TopicPartition, Replicas]
     decided: dict[TopicPartition, Path] = field(default_factory=dict)
+    proposed: set[TopicPartition] = field(default_factory=set)
     faults: list[str] = field(default_factory=list)
+
+    def propose(self, partition: TopicPartition, replicas: Replicas, path: Path) -> None:
+        """Decide on replicas that no file has written: they follow from an earlier proposal, and take its place."""
+        if partition not in self.decided or partition in self.proposed:
+            self.proposed.add(partition)
+            self.decided[partition], self.targets[partition] = path, replicas
+        else:
+            self.decide(partition, replicas, path)
 
     def decide(self, partition: TopicPartition, replicas: Replicas, path: Path) -> None:
         first = self.decided.get(partition)
@@ -87,7 +96,7 @@ def _of_topics(moves: _Moves) -> None:
         in_sync = {TopicPartition(name, number): partition.isr for number, partition in known.partitions.items()}
         proposed = with_factor(moves.targets, moves.live.racks, in_sync, topic.replication_factor or 0)
         for partition, replicas in proposed.items():
-            moves.decide(partition, replicas, ("topics", name, "replication_factor"))
+            moves.propose(partition, replicas, ("topics", name, "replication_factor"))
 
 
 def _assigned(moves: _Moves, wanted: Reassign) -> None:
@@ -151,15 +160,27 @@ def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
     topics = set(chosen_topics(desired, moves.live, wanted.topics, wanted.path, moves.faults))
     if not wanted.topics:
         topics = {name for name in moves.live.topics if desired.owns.may_touch("topic", name)}
-    chosen = {partition for partition in moves.targets if partition.topic in topics}
-    proposed, impossible = without_broker(moves.targets, moves.live.racks, broker_id, chosen)
-    for partition in impossible:
-        reason = (
-            f"{partition} has {len(moves.targets[partition])} replicas, and no other broker is left for one of them"
-        )
-        moves.faults.append(desired.fault(wanted.path, reason))
-    for partition, replicas in proposed.items():
-        moves.decide(partition, replicas, wanted.path)
+    for leaving, some in _by_leaving_brokers(desired, topics).items():
+        chosen = {partition for partition in moves.targets if partition.topic in some}
+        racks = {other: rack for other, rack in moves.live.racks.items() if other not in leaving}
+        proposed, impossible = without_broker(moves.targets, racks, broker_id, chosen)
+        for partition in impossible:
+            reason = (
+                f"{partition} has {len(moves.targets[partition])} replicas, and no other broker is left for one of them"
+            )
+            moves.faults.append(desired.fault(wanted.path, reason))
+        for partition, replicas in proposed.items():
+            moves.propose(partition, replicas, wanted.path)
+
+
+def _by_leaving_brokers(desired: DesiredState, topics: Collection[str]) -> dict[frozenset[int], set[str]]:
+    """Topics by the brokers that are to be emptied of them: a replica must not go from one of these to another."""
+    emptied = [one for one in desired.actions if isinstance(one, EmptyBroker)]
+    groups: dict[frozenset[int], set[str]] = {}
+    for topic in sorted(topics):
+        leaving = frozenset(one.broker for one in emptied if not one.topics or topic in one.topics)
+        groups.setdefault(leaving, set()).add(topic)
+    return groups
 
 
 def left_on(desired: DesiredState, live: Live) -> list[str]:
