@@ -8,7 +8,7 @@ from kafka_lagoon.query.duckdb_engine import opened
 from kafka_lagoon.report.charts import Reading
 from kafka_lagoon.report.group_section import group_section
 from kafka_lagoon.report.groups import groups_of, histories, statuses, total_history
-from kafka_lagoon.report.page import RELATIONS
+from kafka_lagoon.report.page import RELATIONS, cluster_page, render
 from kafka_lagoon.report.scope import Scope, scopes
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow
 from tests.delta.lake import make_lake
@@ -67,6 +67,25 @@ def test_status_by_the_rules_of_burrow(scope: Scope) -> None:
     assert status["caught-up"] == "OK"
     assert status["fresh"] is None
     assert status["billing"] == "STOP"
+
+
+@pytest.mark.parametrize("time_lag_ms", [-(10**18), 2**63 - 1])
+def test_a_stopped_group_before_a_record_of_no_possible_time(tmp_path: Path, time_lag_ms: int) -> None:
+    """Producers that count nanoseconds, or anything else, give no time since when a group is behind; the page is made."""
+    facts = (
+        row(ConsumerGroupRow, group_id="billing", state="Empty", members=0),
+        lag_row("billing", "orders", 0, lag=7, committed_offset=5, time_lag_ms=time_lag_ms),
+    )
+    hours = range(1, 12)
+    made = make_lake(tmp_path, [snapshot(hour, *facts, status="complete", groups=1) for hour in hours])
+    with opened(made, RELATIONS) as ask:
+        (scope,) = scopes(ask, None, None, 24)
+        of_groups = group_section(scope)
+        (tile,) = of_groups.tiles
+        assert (tile.value, tile.note, tile.since_ms) == ("1", "billing", None)
+        assert [concern.since_ms for concern in of_groups.concerns if "stopped" in concern.text] == [None]
+        assert any("furthest behind" in concern.text for concern in of_groups.concerns) == (time_lag_ms > 0)
+        assert "billing" in render([cluster_page(scope)], "", 0)
 
 
 def test_a_share_group(tmp_path: Path) -> None:

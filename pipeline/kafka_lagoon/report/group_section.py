@@ -21,7 +21,7 @@ from kafka_lagoon.report.page_tables import (
     Tile,
 )
 from kafka_lagoon.report.scope import Scope
-from kafka_lagoon.report.values import few_names, some_names
+from kafka_lagoon.report.values import FIRST_MS, few_names, some_names
 from kafka_lagoon.text import duration, printable
 
 _FIGURES = 5  # groups that have a large chart
@@ -102,9 +102,13 @@ def _tile(scope: Scope, watched: Sequence[Group], statuses: Mapping[str, str | N
 
 
 def _behind_since(scope: Scope, groups: Sequence[Group]) -> int | None:
-    """When the oldest record that one of the groups has not read was written."""
-    ages = [one.time_lag_ms for one in groups if one.time_lag_ms]
-    return scope.snapshot.captured_ms - max(ages) if ages else None
+    """When the oldest record that one of the groups has not read was written; None if no time is known, or none is possible.
+
+    A record's timestamp is any number that its producer chose: nanoseconds, for example, are far in the future.
+    """
+    ages = [one.time_lag_ms for one in groups if one.time_lag_ms is not None and one.time_lag_ms > 0]
+    since_ms = scope.snapshot.captured_ms - max(ages) if ages else None
+    return since_ms if since_ms is not None and since_ms >= FIRST_MS else None
 
 
 def _lead(groups: Sequence[Group]) -> str:
@@ -193,7 +197,7 @@ def _concerns(scope: Scope, groups: Sequence[Group], statuses: Mapping[str, str 
         names = some_names([group.name for group in unknown])
         yield Concern(level="warning", text=f"lag is not known of {names}: {unknown[0].lag_problem}")
     oldest = max(running, key=lambda group: group.time_lag_ms or 0, default=None)
-    if oldest is not None and oldest.time_lag_ms:
+    if oldest is not None and oldest.time_lag_ms is not None and oldest.time_lag_ms > 0:
         text = (
             f"{printable(oldest.name)} is furthest behind: the next record that it will read was written "
             f"{duration(oldest.time_lag_ms)} before the snapshot"

@@ -12,6 +12,7 @@ from kafka_lagoon.text import byte_count, counted, duration, printable
 _MINUTE_MS, _SECOND_MS = 60_000, 1_000
 _POWERS = ("", "k", "M", "G", "T", "P", "E")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST_MS = -62_135_596_800_000  # the year 1: earlier times cannot be shown
 _NAMED = 3  # names in a sentence
 _TILE_WIDTH = 40  # characters of names in a tile
 
