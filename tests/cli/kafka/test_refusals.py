@@ -198,8 +198,8 @@ def test_the_lag_of_the_quorum(speak: Speak, ask: Ask) -> None:
 def transactions(speak: Speak) -> None:
     """Two transactional ids, of brokers 1 and 2; one cannot be described."""
 
-    def listed(node: int, _version: int, _request: Any) -> Any:
-        names = {1: ("pay\x1b",), 2: ("secret",)}.get(node, ())
+    def listed(node: int, _version: int, request: Any) -> Any:
+        names = {1: ("pay\x1b",), 2: ("secret",)}.get(node, ()) if request.duration_filter < 600_000 else ()
         some = (
             list_transactions.ListedTransaction(transactional_id=name, producer_id=2**62, transaction_state="Ongoing")
             for name in names
@@ -239,6 +239,11 @@ def test_transactions_are_listed_of_every_broker(state: FakeCluster, ask: Ask) -
     assert ask("transactions", "--state", "empty", "--json").out == ""
     filtered = ask("transactions", "pay\x1b", "--state", "empty", "--json")
     assert (filtered.code, filtered.out) == (0, "")  # it is listed with another state
+    filtered = ask("transactions", "pay\x1b", "--longer-than-ms", "600000", "--json")
+    assert (filtered.code, filtered.out) == (0, "")  # it is listed, and not open for so long
+    filtered = ask("transactions", "pay\x1b", "nothing", "--longer-than-ms", "600000", "--json")
+    assert (filtered.code, filtered.out) == (3, "")
+    assert filtered.err.splitlines()[0] == f"lagoon: transaction nothing: ListTransactions: {NOT_LISTED}"
 
 
 @pytest.mark.usefixtures("transactions")

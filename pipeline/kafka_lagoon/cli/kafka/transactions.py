@@ -71,6 +71,11 @@ def _transactions(context: ClusterContext) -> CommandOutput:
     describing = options.id or options.describe
     part, refused = _described(context, selected) if describing else (_listed(selected), [])
     known = {row.transactional_id for row in listed}
+    if options.longer_than_ms is not None and not known.issuperset(options.id):
+        # Brokers have left out what is not open for so long, which is there nevertheless.
+        everything = list_transactions(context.cluster, context.deadline)
+        known |= {row.transactional_id for row in listed_transaction_rows(everything)}
+        failures += (one for one in everything.failures.values() if one.scope not in {some.scope for some in failures})
     missing = not_listed(LIST_TRANSACTIONS.name, Scope.transaction, options.id, known, failures)
     # Brokers leave out transactional ids, and topics that their transactions write to, that we may not describe.
     lists = (
