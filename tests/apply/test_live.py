@@ -58,6 +58,27 @@ def test_a_topic_that_may_be_there(state: FakeCluster, cluster: Cluster) -> None
 
 
 @pytest.mark.usefixtures("altering_apis", "topic_apis")
+def test_a_topic_that_is_left_out_of_an_import_is_a_failure(state: FakeCluster, cluster: Cluster) -> None:
+    """Topics that cannot be described, and those with impossible names, are not in the file, which must not look whole."""
+
+    def spoil(metadata: MetadataResponse) -> MetadataResponse:
+        refused = replace(metadata.topics[0], name="broken", error_code=-1, partitions=())
+        deleted = replace(refused, name="gone", error_code=3)
+        return replace(
+            metadata, topics=(*metadata.topics, refused, deleted, replace(refused, name="a/b", error_code=0))
+        )
+
+    state.faults.append(Fault(METADATA.key, Altered(spoil), times=1_000))
+    imported = import_state(cluster, soon())
+    assert "orders" in imported.state["topics"]
+    failed = {(str(failure.scope), failure.name) for failure in imported.failures}
+    assert {("topic broken", "UNKNOWN_SERVER_ERROR"), ("topic a/b", "NAME_REFUSED")} <= failed
+    assert not any(scope == "topic gone" for scope, _ in failed)
+    live = read_live(cluster, Wanted(configs={"topic": ["orders"]}), soon())
+    assert live.failures == []  # a plan of other topics need not know them
+
+
+@pytest.mark.usefixtures("altering_apis", "topic_apis")
 def test_what_cannot_be_read_is_a_failure(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
     """Every part that brokers do not show is named, and known to be unknown: a plan without it would look complete."""
     apis = (DESCRIBE_ACLS, DESCRIBE_CLIENT_QUOTAS, DESCRIBE_USER_SCRAM_CREDENTIALS, LIST_PARTITION_REASSIGNMENTS, DESCRIBE_CONFIGS)  # fmt: skip

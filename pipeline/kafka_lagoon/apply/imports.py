@@ -56,7 +56,7 @@ def import_state(cluster: Cluster, deadline: Deadline, *, with_assignments: bool
     return Imported(
         state=state_of(live, with_assignments=with_assignments),
         notes=[*(f"left out, {one.name}: {one.scope}" for one in missing), *left_out(live)],
-        failures=[failure for failure in live.failures if failure not in missing],
+        failures=[*(failure for failure in live.failures if failure not in missing), *cluster.refusals],
     )
 
 

@@ -3,7 +3,7 @@
 Failures stand beside what could be read: a plan with failures may not be carried out.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
@@ -22,10 +22,11 @@ from kafka_lagoon.apply.kinds.quotas import quotas_of
 from kafka_lagoon.apply.kinds.topic_guards import is_internal_name
 from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.describe_configs import (
     BROKER,
     CLIENT_METRICS,
@@ -34,7 +35,7 @@ from kafka_lagoon.protocol.messages.describe_configs import (
     TOPIC,
 )
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import SCRAM_MECHANISMS
-from kafka_lagoon.protocol.messages.metadata import MetadataPartition, MetadataTopic
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataPartition, MetadataTopic
 from kafka_lagoon.tables.row_classes import named
 from kafka_lagoon.topic_partition import TopicPartition
 
@@ -160,8 +161,11 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
     failures: list[Failure] = []
     metadata = agreed_metadata(cluster, None, deadline)
     topics = {topic.name: _live_topic(topic) for topic in metadata.topics if topic.name and not topic.error_code}
-    hidden = _hidden(cluster, set(wanted.configs.get("topic") or ()) - set(topics), deadline)
+    named = wanted.configs.get("topic", ())
+    hidden = _hidden(cluster, set(named or ()) - set(topics), deadline)
     failures += hidden.values()
+    if named is None:
+        failures += _undescribed(metadata.topics)
     if wanted.reassignments(topics):
         topics = _moving(cluster, topics, failures, deadline)
     racks = {broker.node_id: broker.rack for broker in metadata.brokers}
@@ -189,6 +193,13 @@ def _hidden(cluster: Cluster, names: Collection[str], deadline: Deadline) -> dic
     """Topics that are not listed and may exist: this principal may not describe them, or brokers could not just now."""
     described = describe_topics(cluster, sorted(names), deadline)
     return {name: failure for name, failure in described.items() if isinstance(failure, Failure)}
+
+
+def _undescribed(topics: Iterable[MetadataTopic]) -> Iterator[Failure]:
+    """Listed topics that brokers could not describe; one that was deleted just now is no longer there."""
+    for topic in topics:
+        if topic.name and topic.error_code not in (0, UNKNOWN_TOPIC_OR_PARTITION):
+            yield failure_of(METADATA, Scope.of_topic(topic.name), topic.error_code)
 
 
 def _down(
