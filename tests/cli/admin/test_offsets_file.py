@@ -43,6 +43,16 @@ def test_all_faults_at_once(file: Path) -> None:
     ]
 
 
+def test_lines_that_python_refuses_to_read(file: Path) -> None:
+    """Numbers of thousands of digits, and fields longer than any export has, are faults of their lines."""
+    file.write_text(f"a,0,{'9' * 5_000}\na,{'9' * 5_000},1\na,\u0663,1\nb,0,1\n{'x' * 200_000},0,1\nc,0,x\n")
+    offsets, problems = read_offsets_file(str(file), "g")
+    odd = "not TOPIC,PARTITION,OFFSET or GROUP,TOPIC,PARTITION,OFFSET"
+    assert problems[:3] == [f"{file}:{number}: {odd}" for number in (1, 2, 3)]
+    assert problems[3:] == [f"{file}:5: not CSV: field larger than field limit (131072)"]
+    assert offsets == {TopicPartition("b", 0): 1}
+
+
 def test_files_that_cannot_be_read(file: Path) -> None:
     """Missing files, binary files and empty files are faults."""
     assert read_offsets_file(str(file), "g")[1] == [f"{file}: No such file or directory"]

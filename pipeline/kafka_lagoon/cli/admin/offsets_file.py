@@ -1,11 +1,13 @@
 """Reads the new offsets of a group from a file, as kafka-consumer-groups exports them."""
 
 import csv
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from kafka_lagoon.topic_partition import TopicPartition
 
+_PARTITION, _OFFSET = re.compile(r"[0-9]{1,10}"), re.compile(r"[0-9]{1,19}")  # int() refuses thousands of digits
 _FIELDS = 3  # topic, partition, offset; the group before them if the export is about several groups
 
 
@@ -17,12 +19,9 @@ def read_offsets_file(path: str, group_id: str) -> tuple[Mapping[TopicPartition,
         lines = Path(path).read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         return {}, [f"{path}: {error.strerror if isinstance(error, OSError) else 'not text'}"]
-    for number, fields in enumerate(csv.reader(lines), 1):
-        words = [field.strip() for field in fields]
-        if not any(words):
-            continue
+    for number, words in _rows(path, lines, problems):
         group, *rest = words if len(words) > _FIELDS else [group_id, *words]
-        if len(rest) != _FIELDS or not (rest[1].isdecimal() and rest[2].isdecimal()):
+        if len(rest) != _FIELDS or not (_PARTITION.fullmatch(rest[1]) and _OFFSET.fullmatch(rest[2])):
             problems.append(f"{path}:{number}: not TOPIC,PARTITION,OFFSET or GROUP,TOPIC,PARTITION,OFFSET")
             continue
         partition = TopicPartition(rest[0], int(rest[1]))
@@ -34,3 +33,15 @@ def read_offsets_file(path: str, group_id: str) -> tuple[Mapping[TopicPartition,
     if not offsets and not problems:
         problems.append(f"{path}: no offsets in it")
     return offsets, problems
+
+
+def _rows(path: str, lines: Iterable[str], problems: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """The fields of each line with its number, without empty lines; it ends where the file is no CSV."""
+    rows = csv.reader(lines)
+    try:
+        for fields in rows:
+            words = [field.strip() for field in fields]
+            if any(words):
+                yield rows.line_num, words
+    except csv.Error as error:  # a field of more than 128 kB: it is another file
+        problems.append(f"{path}:{rows.line_num}: not CSV: {error}")
