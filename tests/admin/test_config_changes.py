@@ -9,7 +9,7 @@ from kafka_lagoon.admin.config_changes import WOULD_UNSET_SECRETS, alter_configs
 from kafka_lagoon.admin.config_values import ConfigResource
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.messages.alter_configs import ALTER_CONFIGS
-from kafka_lagoon.protocol.messages.describe_configs import BROKER, DESCRIBE_CONFIGS, TOPIC
+from kafka_lagoon.protocol.messages.describe_configs import BROKER, DESCRIBE_CONFIGS, GROUP, TOPIC
 from kafka_lagoon.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
 from tests.admin.conftest import soon
 from tests.fake.answers import SPOKEN
@@ -40,6 +40,14 @@ def test_alter_configs(state: FakeCluster, cluster: Cluster) -> None:
     }
     nodes = {node for node, key, _ in state.requests if key == INCREMENTAL_ALTER_CONFIGS.key}
     assert nodes == {1, 2}
+
+
+def test_a_request_has_no_more_changes_than_a_controller_takes(state: FakeCluster, cluster: Cluster) -> None:
+    """It refuses requests that cause more than 10,000 records, one for each config, as a whole."""
+    changes = {ConfigResource(GROUP, f"g{number}"): {f"c{one}": "1" for one in range(30)} for number in range(400)}
+    assert alter_configs(cluster, changes, soon()) == {}
+    assert len(state.configs) == 400
+    assert state.count(INCREMENTAL_ALTER_CONFIGS.key) == 3  # of 166 groups each
 
 
 def test_a_change_is_sent_once(state: FakeCluster, cluster: Cluster) -> None:

@@ -33,6 +33,9 @@ from kafka_lagoon.protocol.messages.incremental_alter_configs import (
 Changes = Mapping[str, str | None]  # None: unset
 _Response = IncrementalAlterConfigsResponse | AlterConfigsResponse
 _CHUNK = 500  # resources in one request
+_RECORDS = (
+    5_000  # of the metadata log that a request may cause, one for each config; the controller refuses more than 10,000
+)
 WOULD_UNSET_SECRETS = "WOULD_UNSET_SECRETS"
 
 
@@ -62,13 +65,14 @@ def alter_configs(
             resources=tuple(_incremental(one, changes[one]) for one in resources), validate_only=validate_only
         )
 
+    most = max(map(len, changes.values()), default=1)
     # Repeated, it has the same effect, but another client may have changed them since.
     sharded: ShardedRequest[ConfigResource, None] = ShardedRequest(
         api=INCREMENTAL_ALTER_CONFIGS,
         items=list(changes),
         build=build,
         read=_read,
-        chunk=_CHUNK,
+        chunk=min(_CHUNK, max(1, _RECORDS // max(1, most))),
         once=not validate_only,
     )
     failures = gather(cluster, _ByOwnBroker(cluster), [sharded], deadline)[0].failures
