@@ -8,7 +8,7 @@ import pytest
 from kafka_lagoon.cli.admin.selection import Selected, find, merged, moved, placed, selected
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import cluster, soon
 from tests.fake.cluster import FakeCluster
@@ -50,6 +50,36 @@ def test_topics_that_a_broker_does_not_know_yet(state: FakeCluster, cluster: Clu
     state.faults.append(Fault(METADATA.key, without_topics, node_id=1, times=1_000))
     context = ClusterContext(cluster=cluster, options=Namespace(), deadline=soon())
     assert len(find(context, []).described) == 6
+
+
+def test_listed_topics_that_cannot_be_described(state: FakeCluster, cluster: Cluster) -> None:
+    """Without a selection they are failures: what is done for all partitions is not done for theirs."""
+    state.add_topic("broken", 2)
+
+    def refuse(metadata: MetadataResponse) -> MetadataResponse:
+        topics = (
+            replace(one, error_code=-1, partitions=()) if one.name == "broken" else one for one in metadata.topics
+        )
+        return replace(metadata, topics=tuple(topics))
+
+    state.faults.append(Fault(METADATA.key, Altered(refuse), times=1_000))
+    context = ClusterContext(cluster=cluster, options=Namespace(), deadline=soon())
+    everything = find(context, [])
+    assert len(everything.described) == 6
+    assert [str(failure.scope) for failure in everything.failures] == ["topic broken"]
+
+
+@pytest.mark.parametrize("number", ["2147483648", "99999999999", "9" * 5_000])
+def test_numbers_that_no_request_has(number: str) -> None:
+    """A partition or a broker beyond int32 is refused before a plan is made of it."""
+    for text, parse in (
+        (f"{number}=1", placed),
+        (f"0={number}", placed),
+        (f"a:{number}=1", moved),
+        (f"a:0={number}", moved),
+    ):
+        with pytest.raises(ArgumentTypeError, match="has a number above 2147483647"):
+            parse(text)
 
 
 def test_spellings() -> None:

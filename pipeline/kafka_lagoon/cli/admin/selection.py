@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
 from kafka_lagoon.admin.topics import describe_topics
+from kafka_lagoon.cli.arguments import MOST_INT32
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
@@ -21,6 +22,7 @@ SELECTION = re.compile(r"([a-zA-Z0-9._-]{1,249})(?::(\d{1,10}(?:,\d{1,10})*))?",
 _PLACED = re.compile(r"(\d+)=(\d+(?:,\d+)*)", re.ASCII)
 _MOVED = re.compile(r"([a-zA-Z0-9._-]{1,249}):(\d+)=(\d+(?:,\d+)*)", re.ASCII)
 SPELLING = "TOPIC[:0,1]"
+_MOST_DIGITS = 10
 
 
 @frozen(kw_only=False)
@@ -62,7 +64,7 @@ def placed(text: str) -> tuple[int, list[int]]:
     match = _PLACED.fullmatch(text)
     if match is None:
         raise ArgumentTypeError(f"{text!r} is not PARTITION=BROKER,BROKER")
-    return int(match[1]), _brokers(text, match[2])
+    return _number(text, match[1]), _brokers(text, match[2])
 
 
 def moved(text: str) -> tuple[TopicPartition, list[int]]:
@@ -70,11 +72,18 @@ def moved(text: str) -> tuple[TopicPartition, list[int]]:
     match = _MOVED.fullmatch(text)
     if match is None:
         raise ArgumentTypeError(f"{text!r} is not TOPIC:PARTITION=BROKER,BROKER")
-    return TopicPartition(match[1], int(match[2])), _brokers(text, match[3])
+    return TopicPartition(match[1], _number(text, match[2])), _brokers(text, match[3])
+
+
+def _number(text: str, digits: str) -> int:
+    """The number of a partition or a broker; requests have no larger ones."""
+    if len(digits) > _MOST_DIGITS or int(digits) > MOST_INT32:
+        raise ArgumentTypeError(f"{text!r} has a number above {MOST_INT32}")
+    return int(digits)
 
 
 def _brokers(text: str, listed: str) -> list[int]:
-    brokers = [int(part) for part in listed.split(",")]
+    brokers = [_number(text, part) for part in listed.split(",")]
     if len(set(brokers)) < len(brokers):
         raise ArgumentTypeError(f"{text!r} names a broker twice")
     return brokers
@@ -84,7 +93,11 @@ def find(context: ClusterContext, wanted: Sequence[Selected]) -> Partitions:
     """Find the selected partitions; without a selection those of all topics."""
     if not wanted:
         topics = agreed_metadata(context.cluster, None, context.deadline).topics
-        return _partitions([topic for topic in topics if not topic.error_code], {})
+        unknown = [
+            failure_of(METADATA, Scope.of_topic(topic.name), topic.error_code) for topic in topics if topic.error_code
+        ]
+        listed = _partitions([topic for topic in topics if not topic.error_code], {})
+        return Partitions(listed.described, [*unknown, *listed.failures])
     by_topic = merged(wanted)
     described = describe_topics(context.cluster, list(by_topic), context.deadline)
     failures = [_missing(topic) for topic, known in described.items() if known is None]
