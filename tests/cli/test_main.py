@@ -38,6 +38,7 @@ from kafka_lagoon.cli.terminal import UsageError
         (["kafka", "fetch", "t:٣", "-b", "localhost:1"], "t:٣: not TOPIC or TOPIC:PARTITION,..."),
         (["kafka", "log-dirs", "--broker", "٣"], "--broker: '٣' is not a list of numbers, such as 0,1; see lagoon"),
         (["kafka", "configs", "broker", "٣", "-b", "localhost:1"], "٣: not the id of a broker"),
+        (["kafka", "configs", "broker", "9" * 5_000, "-b", "localhost:1"], f"{'9' * 5_000}: not the id"),
         (["maintain", "--frob"], "unrecognized arguments: --frob; see lagoon maintain --help"),
     ],
 )

@@ -28,6 +28,10 @@ def test_all_faults_at_once(capsys: pytest.CaptureFixture[str]) -> None:
         "b: given 2 times",
         "one: not the id of a broker",
     ]
+    spellings = ("01", "\u0663", "9" * 5_000)
+    assert faults(capsys, "alter-configs", "broker", "0", "20", *spellings, "--unset", "b") == [
+        f"{name}: not the id of a broker" for name in spellings
+    ]
     assert faults(capsys, "alter-configs", "broker-logger", "<default>") == [
         "nothing to change: give --config, --unset, --append or --subtract",
         "<default>: not the id of a broker",

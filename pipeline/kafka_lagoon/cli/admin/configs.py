@@ -1,5 +1,6 @@
 """`lagoon admin alter-configs`: sets, unsets and edits configs of topics, brokers, groups, client metrics and loggers."""
 
+import re
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ from kafka_lagoon.protocol.messages.incremental_alter_configs import INCREMENTAL
 
 _NOT_A_LIST, _NOT_KNOWN = "NOT_A_LIST", "NOT_KNOWN"
 _LIST = 7  # of CONFIG_TYPES
+_BROKER = re.compile(r"0|[1-9][0-9]{0,9}")  # as brokers spell their ids in answers
 _SINCE = {GROUP: "4.0", CLIENT_METRICS: "3.7"}
 
 
@@ -58,7 +60,7 @@ def _check(options: Namespace) -> Iterator[str]:
     resource_type = RESOURCE_TYPES[options.kind]
     if resource_type in PER_BROKER:
         for name in options.names:
-            if not name.isdecimal() and (resource_type, name) != (BROKER, ALL_BROKERS):
+            if not _BROKER.fullmatch(name) and (resource_type, name) != (BROKER, ALL_BROKERS):
                 yield f"{name}: not the id of a broker"
 
 

@@ -1,5 +1,6 @@
 """`lagoon kafka configs`: configs of topics, brokers and others, by default only those that were set explicitly."""
 
+import re
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 
@@ -27,6 +28,7 @@ from kafka_lagoon.snapshot.configs import OF_GROUP, config_rows
 from kafka_lagoon.tables.cluster_rows import ConfigRow
 
 _MASKED = "(sensitive)"
+_ID = re.compile(r"[0-9]{1,10}")  # int() refuses thousands of digits, and takes those of all scripts
 
 
 def _declare(parser: ArgumentParser) -> None:
@@ -38,7 +40,7 @@ def _declare(parser: ArgumentParser) -> None:
 def _check(options: Namespace) -> list[str]:
     if RESOURCE_TYPES[options.kind] not in PER_BROKER:
         return []
-    return [f"{name}: not the id of a broker" for name in options.name if not (name.isascii() and name.isdecimal())]
+    return [f"{name}: not the id of a broker" for name in options.name if not _ID.fullmatch(name)]
 
 
 def _answer(context: ClusterContext) -> CommandOutput:
