@@ -2,12 +2,17 @@
 
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.doctor import race, warehouse
+from kafka_lagoon.doctor.results import Check, run_alone
 from tests.clock import CLOCK
 from tests.closed import modes_bind
 
@@ -90,6 +95,24 @@ def test_a_lock_that_does_not_exclude(
     _, commits = warehouse.folder(tmp_path)
     assert commits.status == "failed"
     assert words in commits.observed
+
+
+def test_processes_that_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are ended, and the result says what they waited for: it is no fault of the doctor."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def never_ending(*_: object, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(popen([sys.executable, "-c", "import time; time.sleep(600)"], **options))
+        return started[-1]
+
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", never_ending)
+    monkeypatch.setattr(warehouse, "_RACE_TIMEOUT_S", 0.1)
+    _, commits = run_alone(Check("warehouse", "w"), lambda: warehouse.folder(tmp_path))
+    assert (commits.check, commits.status) == ("commits", "failed")
+    assert commits.observed == "processes that wanted the lock of commits did not end within 0.1 s"
+    assert [process.wait(10) for process in started] == [-signal.SIGKILL] * warehouse.RACERS
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_race_counts(tmp_path: Path) -> None:

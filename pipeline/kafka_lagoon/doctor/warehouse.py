@@ -80,6 +80,12 @@ def _exclusion(path: Path) -> Iterator[Result]:
     try:
         probe.write_text("0")
         codes, counted = _race(probe), int(probe.read_text() or 0)
+    except subprocess.TimeoutExpired:
+        yield check.failed(
+            f"processes that wanted the lock of commits did not end within {_RACE_TIMEOUT_S} s",
+            "use a file system with locks that are given back",
+        )
+        return
     finally:
         probe.unlink(missing_ok=True)
         probe.with_name(f"{probe.name}.lock").unlink(missing_ok=True)
@@ -103,7 +109,11 @@ def _race(probe: Path) -> list[int]:
         subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603  our own module
         for _ in range(RACERS)
     ]
-    return [racer.wait(_RACE_TIMEOUT_S) for racer in racers]
+    try:
+        return [racer.wait(_RACE_TIMEOUT_S) for racer in racers]
+    finally:
+        for racer in racers:
+            racer.kill()  # one that has ended already is left alone
 
 
 def locks(path: Path) -> Iterator[Result]:
