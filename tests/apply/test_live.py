@@ -9,6 +9,7 @@ from kafka_lagoon.apply.checks import faults_of
 from kafka_lagoon.apply.diff import diff
 from kafka_lagoon.apply.imports import import_state
 from kafka_lagoon.apply.live import Wanted, read_live
+from kafka_lagoon.apply.one_off_plan import plan_one_offs
 from kafka_lagoon.apply.plan import wanted_of
 from kafka_lagoon.cli.output import failure_lines
 from kafka_lagoon.client.cluster import Cluster
@@ -16,7 +17,11 @@ from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS
 from kafka_lagoon.protocol.messages.describe_client_quotas import DESCRIBE_CLIENT_QUOTAS
 from kafka_lagoon.protocol.messages.describe_configs import BROKER, CLIENT_METRICS, DESCRIBE_CONFIGS
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import DESCRIBE_USER_SCRAM_CREDENTIALS
-from kafka_lagoon.protocol.messages.list_partition_reassignments import LIST_PARTITION_REASSIGNMENTS
+from kafka_lagoon.protocol.messages.list_partition_reassignments import (
+    LIST_PARTITION_REASSIGNMENTS,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from tests.admin.conftest import altering_apis, cluster, soon, topic_apis
 from tests.apply.lives import desired
@@ -55,6 +60,23 @@ def test_a_topic_that_may_be_there(state: FakeCluster, cluster: Cluster) -> None
     live = read_live(cluster, wanted_of(state_of_file), soon())
     assert [str(failure.scope) for failure in live.failures] == ["topic secret"]
     assert diff(state_of_file, live) == []
+
+
+def test_a_partition_that_was_added_and_moved_meanwhile(state: FakeCluster, cluster: Cluster) -> None:
+    """The plan is about the partitions that metadata listed: for another one an election would end in a traceback."""
+    moves = tuple(
+        OngoingPartitionReassignment(
+            partition_index=number, replicas=(1, 2), adding_replicas=(2,), removing_replicas=()
+        )
+        for number in (5, 6)
+    )
+    state.reassignments = (OngoingTopicReassignment(name="orders", partitions=moves),)
+    text = "[[actions]]\naction = 'cancel_reassignments'\n[[actions]]\naction = 'elect_leaders'\n"
+    state_of_file = desired(text)
+    live = read_live(cluster, wanted_of(state_of_file), soon())
+    assert sorted(live.topics["orders"].partitions) == [0, 1, 2, 3, 4, 5]
+    assert live.topics["orders"].partitions[5].adding == (2,)
+    assert plan_one_offs(cluster, state_of_file, live, soon()).faults == []
 
 
 @pytest.mark.usefixtures("altering_apis", "topic_apis")

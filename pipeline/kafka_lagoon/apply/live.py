@@ -255,14 +255,16 @@ def _moving(
         partitions = dict(known.partitions)
         for move in topic.partitions:
             before = partitions.get(move.partition_index)
+            if before is None:  # it was added after the metadata were read, which all else is about
+                continue
             partitions[move.partition_index] = LivePartition(
                 replicas=move.replicas,
-                isr=before.isr if before else (),
-                leader_id=before.leader_id if before else None,
+                isr=before.isr,
+                leader_id=before.leader_id,
                 adding=move.adding_replicas,
                 removing=move.removing_replicas,
             )
-        moved[topic.name] = LiveTopic(metadata=known.metadata, partitions=dict(sorted(partitions.items())))
+        moved[topic.name] = LiveTopic(metadata=known.metadata, partitions=partitions)
     return moved
 
 
