@@ -75,6 +75,17 @@ def test_a_broker_is_emptied_of_new_replicas() -> None:
     assert sorted(moved(actions)["a-0"]) == [2, 3, 4]
 
 
+def test_what_is_assigned_takes_the_place_of_a_proposal() -> None:
+    """A replication factor does not say which brokers, so an assignment with as many is no other; one with fewer is."""
+    text = "[topics.b]\nreplication_factor = 2\n[[actions]]\naction = 'reassign_partitions'\nassignments = {{ b-0 = {} }}\n"
+    actions, faults = move_actions(desired(text.format("[2, 3]")), CLUSTER)
+    assert not faults
+    assert moved(actions) == {"b-0": [2, 3]}
+    assert [action.source for action in actions] == ["x.toml:6"]
+    _, faults = move_actions(desired(text.format("[2]")), CLUSTER)
+    assert faults == ["x.toml:6: actions[1].assignments.b-0: b-0 is assigned elsewhere too, at x.toml:3"]
+
+
 def test_faults_of_moves() -> None:
     """Missing partitions and brokers, partitions that are assigned twice, and partitions without another possible broker."""
     text = """

@@ -37,6 +37,11 @@ class _Moves:
             self.decide(partition, replicas, path)
 
     def decide(self, partition: TopicPartition, replicas: Replicas, path: Path) -> None:
+        """Decide on replicas that the file has written; a proposal of as many replicas gives way to them."""
+        if partition in self.proposed and len(replicas) == len(self.targets[partition]):
+            self.proposed.remove(partition)
+            self.decided[partition], self.targets[partition] = path, replicas
+            return
         first = self.decided.get(partition)
         if first is not None and self.targets[partition] != replicas:
             place = self.desired.document.place(first)
