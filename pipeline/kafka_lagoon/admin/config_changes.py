@@ -33,9 +33,7 @@ from kafka_lagoon.protocol.messages.incremental_alter_configs import (
 Changes = Mapping[str, str | None]  # None: unset
 _Response = IncrementalAlterConfigsResponse | AlterConfigsResponse
 _CHUNK = 500  # resources in one request
-_RECORDS = (
-    5_000  # of the metadata log that a request may cause, one for each config; the controller refuses more than 10,000
-)
+_RECORDS = 5_000  # of the metadata log that a request may cause, one for each config; the controller takes up to 10,000
 WOULD_UNSET_SECRETS = "WOULD_UNSET_SECRETS"
 
 
