@@ -1,7 +1,8 @@
 """The APIs of the fake cluster that write to a partition's log.
 
 A batch that a producer id numbers is written once, as long as it is among the last five of its producer: Kafka remembers no
-more. Without an id it is written as often as it comes.
+more. The first batch of a producer may have any number, as in Kafka's ProducerAppendInfo. Without an id a batch is written as
+often as it comes.
 """
 
 import struct
@@ -61,11 +62,16 @@ def _once(log: FakePartition, requested: Any) -> produce.PartitionProduceRespons
     for batch in written[-REMEMBERED:]:
         if struct.unpack_from(">i", batch.data, 53)[0] == sequence:
             return _accepted(requested, batch.base_offset)
-    if producer_id >= 0 and sequence != sum(batch.last_offset - batch.base_offset + 1 for batch in written):
+    if written and sequence != _next_sequence(written[-1]):
         return _refused(requested, OUT_OF_ORDER)
     base = log.high_watermark
     log.append(FakeBatch(base, base + last_delta, struct.pack(">q", base) + data[8:], log.leader_epoch))
     return _accepted(requested, base)
+
+
+def _next_sequence(batch: FakeBatch) -> int:
+    sequence: int = struct.unpack_from(">i", batch.data, 53)[0]
+    return sequence + batch.last_offset - batch.base_offset + 1
 
 
 def _accepted(requested: Any, base: int) -> produce.PartitionProduceResponse:

@@ -173,6 +173,21 @@ def test_a_batch_that_is_refused_while_others_follow_it(news: FakeCluster, conne
     assert values(news, 0) == numbered(300)
 
 
+@pytest.mark.parametrize("errors", [[6], [19, 0, 19], [7, 6]])
+def test_the_first_batch_of_a_partition_is_refused(news: FakeCluster, connect: Connect, errors: list[int]) -> None:
+    """Brokers take any number of a producer that they do not know, so no batch may come before the first one is written."""
+    partition = news.topics["news"].partitions[0]
+    partition.produce_errors = list(errors)
+    to = writer(connect())
+    with to._sender._changed:  # so that the first round may have several batches
+        to.write(rows(numbered(60)), topic="news", partition=0)
+        to._encode_collected()
+    to.flush()
+    to.close()
+    assert (to.failures, partition.produce_errors) == ([], [])
+    assert values(news, 0) == numbered(60)
+
+
 def test_a_leader_that_moves(news: FakeCluster, connect: Connect) -> None:
     """The leader is looked up, and writing continues there; other partitions do not wait."""
     cluster = connect()

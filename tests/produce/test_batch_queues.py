@@ -13,13 +13,20 @@ NOT_LEADER, OUT_OF_ORDER, TIMED_OUT, TOO_FEW, UNKNOWN_TOPIC = 6, 45, 7, 19, 3
 
 
 def _queues(*, is_idempotent: bool = True) -> tuple[BatchQueues, list[Batch]]:
-    """Three batches of ten records for one partition, and one for another."""
+    """Three batches of ten records for one partition, which was written to before, and one for another."""
     queues = BatchQueues(is_idempotent=is_idempotent, timeout_ms=1_000)
+    _write_before(queues)
     batches = [Batch(first, 10, b"x" * 100) for first in (0, 10, 20)]
     for batch in batches:
         queues.add(FIRST, batch)
     queues.add(OTHER, Batch(0, 5, b"y" * 100))
     return queues, batches
+
+
+def _write_before(queues: BatchQueues) -> None:
+    """Let the leader confirm a batch of the first partition, and so know the producer."""
+    queues.add(FIRST, Batch(0, 0, b"", answer=_said(0)))
+    queues.reconcile([FIRST], 0.0)
 
 
 def _answer(batch: Batch, offset: int, **fields: object) -> None:
@@ -48,6 +55,7 @@ def test_batches_are_sent_in_turns() -> None:
 def test_a_round_has_few_batches_of_a_partition() -> None:
     """Brokers recognize five batches. Answered ones after an unanswered one are among them: they are in the log, too."""
     queues = BatchQueues(is_idempotent=True, timeout_ms=1_000)
+    _write_before(queues)
     batches = [Batch(first, 10, b"x") for first in range(0, 80, 10)]
     for batch in batches:
         queues.add(FIRST, batch)
@@ -59,6 +67,20 @@ def test_a_round_has_few_batches_of_a_partition() -> None:
     _answer(batches[0], 90)
     queues.reconcile([FIRST], 0.0)
     assert queues.first(1_000)[FIRST] == batches[5:]
+
+
+def test_nothing_follows_the_first_batch_of_a_partition_until_it_is_confirmed() -> None:
+    """A broker takes any number of a producer that it does not know, so it could take the second batch without the first."""
+    queues = BatchQueues(is_idempotent=True, timeout_ms=1_000)
+    batches = [Batch(first, 10, b"x") for first in range(0, 30, 10)]
+    for batch in batches:
+        queues.add(FIRST, batch)
+    assert queues.first(1_000)[FIRST] == batches[:1]
+    _refuse(queues, batches[0], NOT_LEADER)
+    assert queues.first(1_000)[FIRST] == batches[:1]
+    _answer(batches[0], 0)
+    queues.reconcile([FIRST], 0.0)
+    assert queues.first(1_000)[FIRST] == batches[1:]
 
 
 def test_what_is_written_is_reported_in_order() -> None:

@@ -3,8 +3,9 @@
 Brokers take numbered batches only in order. If a batch is not appended, they refuse the batches after it, too
 (OUT_OF_ORDER_SEQUENCE_NUMBER); after one that is appended and refused all the same (REQUEST_TIMED_OUT) they take them. What is
 not confirmed is sent again in order, the same bytes. Brokers recognize the last five batches of a producer in a partition, so
-no more may follow an unconfirmed one, whatever max_in_flight_requests_per_connection is. Batches without numbers are sent one
-at a time, and not again if they may have been written. A partition ends at its first batch that is not written; other
+no more may follow an unconfirmed one, whatever max_in_flight_requests_per_connection is. A broker that has no batch of a
+producer takes any number, so nothing follows the first batch of a partition until it is confirmed. Batches without numbers are
+sent one at a time, and not again if they may have been written. A partition ends at its first batch that is not written; other
 partitions continue.
 """
 
@@ -85,9 +86,13 @@ class Refusal:
 
 @dataclass(slots=True)
 class _Queue:
-    """The unanswered batches of a partition, and the last failure of the first batch, since when and how often."""
+    """The unanswered batches of a partition, and the last failure of the first batch, since when and how often.
+
+    `has_written` is true once a batch was confirmed: the partition's leader has numbers of the producer.
+    """
 
     batches: deque[Batch] = field(default_factory=deque)
+    has_written: bool = False
     refusal: Refusal | None = None
     failing_since: float | None = None
     rounds: int = 0
@@ -133,15 +138,14 @@ class BatchQueues:
 
     def first(self, most_bytes: int) -> dict[TopicPartition, list[Batch]]:
         """The first few batches of all partitions, in turn, until there are so many bytes; one at least."""
-        depth = _REMEMBERED if self._is_idempotent else 1
         waiting = {
-            partition: [batch for batch in islice(queue.batches, depth) if batch.answer is None]
+            partition: [batch for batch in islice(queue.batches, self._depth(queue)) if batch.answer is None]
             for partition, queue in self._queues.items()
             if queue.batches
         }
         chosen: dict[TopicPartition, list[Batch]] = {}
         size = 0
-        for level in range(depth):
+        for level in range(_REMEMBERED):
             for partition, batches in waiting.items():
                 if level < len(batches):
                     if chosen and size + len(batches[level].data) > most_bytes:
@@ -181,11 +185,19 @@ class BatchQueues:
                     reconciled.stale.append(partition)
         return reconciled
 
+    def _depth(self, queue: _Queue) -> int:
+        """The number of batches of a partition that may be on their way.
+
+        If the first batch of a producer is refused, as by a broker that is not the leader yet, a second one must not be there
+        to be taken before it: ProducerAppendInfo.checkSequence takes any number of a producer that it does not know.
+        """
+        return _REMEMBERED if self._is_idempotent and queue.has_written else 1
+
     @staticmethod
     def _take_answered(partition: TopicPartition, queue: _Queue, reconciled: Reconciled) -> None:
         while queue.batches and queue.batches[0].answer:
             reconciled.take(partition, queue.batches.popleft())
-            queue.failing_since, queue.rounds = None, 0
+            queue.failing_since, queue.rounds, queue.has_written = None, 0, True
 
     def _is_final(self, queue: _Queue, refusal: Refusal, now: float) -> bool:
         """True if the batch is given up. A batch refused for its place in the order is the first of its queue by now."""
