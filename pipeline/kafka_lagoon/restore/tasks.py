@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafka_lagoon.admin.committed_offsets import committed_offsets
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import RequestStats
@@ -30,6 +29,7 @@ from kafka_lagoon.records.digests import record_hashes
 from kafka_lagoon.records.encoding import Producer
 from kafka_lagoon.restore.archive_reader import read_archived
 from kafka_lagoon.restore.asked_together import AskedTogether, logs_of
+from kafka_lagoon.restore.committed_records import check_committed, refused
 from kafka_lagoon.restore.offset_map import OffsetRange, batch_ranges, joined
 from kafka_lagoon.restore.open_files import OpenFiles, SourceFile
 from kafka_lagoon.restore.own_records import OwnRecords, find_own_records, last_sequences
@@ -231,10 +231,15 @@ class _Rows:
         return batch
 
 
-def _find(task: _Task, written: _Written, log: LogBounds | Failure, producer_ids: Collection[int]) -> OwnRecords:
-    """Find the records that earlier attempts wrote after the position; `log` has the bounds of the partition now."""
+def _bounds(log: LogBounds | Failure) -> LogBounds:
+    """The bounds of a log; BrokerError if its leader did not tell them."""
     if isinstance(log, Failure):
-        raise _refused(log)
+        raise refused(log)
+    return log
+
+
+def _find(task: _Task, written: _Written, log: LogBounds, producer_ids: Collection[int]) -> OwnRecords:
+    """Find the records that earlier attempts wrote after the position; `log` has the bounds of the partition now."""
     work, plan = written.work, task.settings.plan
     return find_own_records(
         task.cluster,
@@ -265,7 +270,7 @@ def _write(task: _Task, written: _Written, rows: _Rows) -> None:
     OtherAttempt if another attempt is still writing, which its sequence numbers tell: here, or when a batch is refused.
     """
     settings, plan, target = task.settings, task.settings.plan, TopicPartition(*written.work.planned.target)
-    log = task.logs.of(target, task.deadline())
+    log = _bounds(task.logs.of(target, task.deadline()))
     own = _find(task, written, log, {plan.producer_id})
     last = task.last_sequences.of(target, task.deadline())
     is_last = last == (written.position.written + len(own.offsets) - 1) % _SEQUENCES
@@ -293,9 +298,10 @@ def _write_in_transactions(task: _Task, written: _Written, rows: _Rows) -> None:
     target = TopicPartition(*written.work.planned.target)
     producer = TransactionalProducer(cluster, plan.transactional_id(written.work.planned.target))
     first = producer.begin(task.deadline())  # fences other attempts, and aborts their open transactions
-    log = task.logs.afresh(target, task.deadline())
+    log = _bounds(task.logs.afresh(target, task.deadline()))
     own = _find(task, written, log, {first.producer_id, plan.producer_id})
-    _check_committed(cluster, plan, written, len(own.offsets), task.deadline())
+    found = written.position.written + len(own.offsets)
+    check_committed(cluster, plan.group_id, target, found, log, task.deadline())
     _take_found(written, rows, own.offsets)
     transaction: Transaction | None = first
     batches = rows.until_round_ends()
@@ -310,33 +316,10 @@ def _write_in_transactions(task: _Task, written: _Written, rows: _Rows) -> None:
         count = sum(piece.num_rows for piece, _ in sent)
         offsets = {target: OffsetToCommit(committed_offset=written.position.written + count)}
         for failure in producer.commit_offsets(plan.group_id, offsets, task.deadline()).values():
-            raise _refused(failure)
+            raise refused(failure)
         producer.commit(task.deadline())
         transaction = None
         written.add_all(sent)
-
-
-def _check_committed(cluster: Cluster, plan: RestorePlan, written: _Written, more: int, deadline: Deadline) -> None:
-    """Raise TargetChanged if the group's offset is not the number of records in the target: `more` than at the position."""
-    topic, partition = target = written.work.planned.target
-    fetched = committed_offsets(cluster, [plan.group_id], deadline)
-    for failure in fetched.failures:
-        raise _refused(failure)
-    committed, in_target = 0, written.position.written + more
-    for group in fetched.answers.values():
-        for each in group.topics:
-            if each.name == topic:
-                committed = next((p.committed_offset for p in each.partitions if p.partition_index == partition), 0)
-    if max(committed, 0) != in_target:
-        raise TargetChanged(
-            *target,
-            f"has {in_target} records of the restore, and transactions committed {max(committed, 0)}: "
-            "some were deleted or compacted",
-        )
-
-
-def _refused(failure: Failure) -> BrokerError:
-    return BrokerError(failure.code or -1, failure.name, failure.api, str(failure.scope), failure.message)
 
 
 def _ranges_between(records: pa.RecordBatch, target_offsets: NDArray[np.int64]) -> list[OffsetRange]:

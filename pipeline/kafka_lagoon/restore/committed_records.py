@@ -1,0 +1,62 @@
+"""Compares the records that transactions of a restore have committed with those that are found in the target.
+
+Each transaction commits the number of the next record as the offset of the restore's group.
+"""
+
+from kafka_lagoon.admin.committed_offsets import committed_offsets
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import BrokerError, TargetChanged
+from kafka_lagoon.fetch.ranges import LogBounds
+from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
+from kafka_lagoon.topic_partition import TopicPartition
+
+_PAUSE_S = 0.1
+
+
+def check_committed(
+    cluster: Cluster, group_id: str, target: TopicPartition, found: int, log: LogBounds, deadline: Deadline
+) -> None:
+    """Raise TargetChanged if the group's offset is not the number of `found` records; `log` has the bounds they lie in."""
+    committed = _committed(cluster, group_id, target, deadline)
+    if committed == found:
+        return
+    has = f"has {found} records of the restore, and transactions committed {committed}"
+    if committed > found and log.last_stable_offset < log.high_watermark:
+        raise TargetChanged(
+            *target, f"{has}: open transactions of others hold the rest back; run it again when they have ended"
+        )
+    raise TargetChanged(*target, f"{has}: some were deleted or compacted")
+
+
+def refused(failure: Failure) -> BrokerError:
+    """The failure as an error."""
+    return BrokerError(failure.code or -1, failure.name, failure.api, str(failure.scope), failure.message)
+
+
+def _committed(cluster: Cluster, group_id: str, target: TopicPartition, deadline: Deadline) -> int:
+    """The group's offset of a partition, 0 if it has none.
+
+    InitProducerId answers when the markers of the last transaction are written; the group's coordinator applies them a moment
+    later (scheduleHandleTxnCompletion), and refuses until then to tell the offset. Other partitions may have transactions.
+    """
+    while True:
+        fetched = committed_offsets(cluster, [group_id], deadline)
+        for failure in fetched.failures:
+            raise refused(failure)
+        of_target = [
+            partition
+            for group in fetched.answers.values()
+            for topic in group.topics
+            if topic.name == target.topic
+            for partition in topic.partitions
+            if partition.partition_index == target.partition
+        ]
+        if all(partition.error_code != UNSTABLE_OFFSET_COMMIT for partition in of_target):
+            return max(
+                (partition.committed_offset for partition in of_target if partition.committed_offset > 0), default=0
+            )
+        if not deadline.pause(_PAUSE_S):
+            raise refused(failure_of(OFFSET_FETCH, Scope.group_partition(group_id, *target), UNSTABLE_OFFSET_COMMIT))
