@@ -41,8 +41,13 @@ class Writing:
     store: ProgressStore
 
     def write(self, progress: Progress, step: Callable[[str, int], None]) -> tuple[Progress, Failures]:
-        """Write until everything is written; returns the progress, and the partitions that failed, with reasons."""
+        """Write until everything is written; returns the progress, and the partitions that failed, with reasons.
+
+        If no task was in time for a round, the next one is twice as long: tasks may wait for executors, and the clocks of
+        executors may be ahead.
+        """
         failures: dict[PartitionKey, str] = {}
+        round_ms = self.limits.commit_interval_ms
         while left := [one for one in self._unfinished(progress) if one.target not in failures]:
             step("write", sum(one.source.to_offset - progress.positions[one.target].next_offset for one in left))
             access = s3_access(self.warehouse.kernel.storage, self.warehouse.locations[RECORDS.name])
@@ -55,7 +60,9 @@ class Writing:
                 for one in left
             ]
             tasks = packed(works, _offsets_left, parallelism(self.warehouse))
-            results = run_tasks(self.warehouse, restore_partitions, self._task_settings(), tasks)
+            results = run_tasks(self.warehouse, restore_partitions, self._task_settings(round_ms), tasks)
+            if not any(one.failure or one.position != progress.positions[one.target] for one in results):
+                round_ms *= 2
             positions = {**progress.positions, **{one.target: one.position for one in results}}
             rows = map_rows(self.plan, results, self.clock.now_ms())
             progress = self.store.commit(replace(progress, positions=positions), rows)
@@ -65,7 +72,7 @@ class Writing:
     def _unfinished(self, progress: Progress) -> list[PlannedPartition]:
         return [one for one in self.plan.partitions if not progress.positions[one.target].is_done]
 
-    def _task_settings(self) -> TaskSettings:
+    def _task_settings(self, round_ms: int) -> TaskSettings:
         return TaskSettings(
             kafka=self.cluster.settings,
             clock=self.clock,
@@ -73,7 +80,7 @@ class Writing:
             reading=reading(self.limits),
             memory_bytes=memory_bytes(self.limits),
             timeout_ms=self.limits.timeout_ms,
-            ends_at_ms=self.clock.now_ms() + self.limits.commit_interval_ms,
+            ends_at_ms=self.clock.now_ms() + round_ms,
         )
 
     def maps(self) -> tuple[Mapping[PartitionKey, PartitionMap], Failures]:
