@@ -9,6 +9,7 @@ from kafka_lagoon.compare.in_order import LOST_MEANWHILE
 from kafka_lagoon.compare.result import Comparison
 from kafka_lagoon.compare.sequences import CompareLimits
 from kafka_lagoon.compare.sides import Side, TopicOfCluster, Wanted, of_one_log
+from kafka_lagoon.compare.topics import DELETED_MEANWHILE
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import AtOffset, OffsetSpecs
 from kafka_lagoon.fetch.split import Split
@@ -171,6 +172,32 @@ def test_other_numbers_of_partitions(state: FakeCluster, settings: KafkaSettings
     assert comparison.counts() == {Kind.EXTRA: 1, Kind.DOUBLED_RIGHT: 1}
     assert not comparison.is_equal()
     assert compare(settings, "a", "b", how=replace(HOW, in_order=False)).notes == []
+
+
+def test_sets_that_cannot_be_read_again(state: FakeCluster, settings: KafkaSettings) -> None:
+    """Topics that differed in the first pass are not equal if the record that makes the difference is not read again."""
+    (left,), right = logs(state, "a", 1), logs(state, "b", 2)
+    append(left, [record(777), *LOG])
+    append(right[0], LOG)
+    left_out = len(LOG) + 1
+
+    def deleted(_: int) -> None:
+        left.log_start_offset = 10
+
+    comparison = compare(settings, "a", "b", report=deleted)
+    assert comparison.left_records == left_out
+    assert (comparison.counts(), comparison.is_equal(), comparison.failures) == ({}, False, [])
+    assert comparison.notes[1:] == [f"c:a, partition 0: {DELETED_MEANWHILE}"]
+    left.log_start_offset = 0
+
+    def broken(_: int) -> None:
+        left.log[0].data = left.log[0].data[:-1] + b"?"
+
+    comparison = compare(settings, "a", "b", report=broken)
+    assert (comparison.left_records, comparison.counts(), comparison.is_equal()) == (left_out, {}, False)
+    assert [(one.scope.topic, one.scope.partition, one.name) for one in comparison.failures] == [
+        ("a", 0, "CORRUPT_BATCH")
+    ]
 
 
 def test_too_different(state: FakeCluster, settings: KafkaSettings) -> None:

@@ -8,12 +8,15 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.compare.connections import Connections
 from kafka_lagoon.compare.in_order import compare_partition
 from kafka_lagoon.compare.multisets import BucketSums, fitting, records_in, set_differences
-from kafka_lagoon.compare.reading import Chunk
+from kafka_lagoon.compare.reading import LOST, Chunk, unread
 from kafka_lagoon.compare.result import PARTITIONS_AT_ONCE, Comparison, How, failures_of, notes_of
 from kafka_lagoon.compare.sequences import Report
 from kafka_lagoon.compare.sides import Side, Source, Wanted, of_one_log
 from kafka_lagoon.fetch.split import Split, SplitOutcome
 
+DELETED_MEANWHILE = (
+    "records were deleted before they were read again: differences may be missing from the list, or be wrong"
+)
 T = TypeVar("T")
 
 
@@ -87,11 +90,24 @@ def _compare_sets(
     if not len(buckets):
         return
 
-    left, right = (
-        _of_each(connections, sides[index], index, how, lambda chunks: records_in(chunks, buckets))[0]
-        for index in (0, 1)
+    (left, of_left), (right, of_right) = (
+        _of_each(connections, sides[index], index, how, lambda chunks: records_in(chunks, buckets)) for index in (0, 1)
     )
     comparison.sets = set_differences(left, right)
+    if not comparison.failures:  # a second pass would fail, too
+        for side, outcomes in zip(sides, (of_left, of_right), strict=True):
+            _judge_second_pass(side, outcomes, comparison)
+
+
+def _judge_second_pass(side: Side, outcomes: Iterable[SplitOutcome], comparison: Comparison) -> None:
+    """Add failures and notes about records that were not read again. Both sides differ although no record may be named."""
+    for outcome in outcomes:
+        reason = unread(outcome)
+        comparison.is_whole &= reason is None
+        if reason == LOST:
+            comparison.notes.append(f"{side.of}, partition {outcome.split.partition}: {DELETED_MEANWHILE}")
+        else:
+            comparison.failures += failures_of(side.of, outcome)
 
 
 def _summed(
