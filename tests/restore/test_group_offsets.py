@@ -76,10 +76,19 @@ def test_commits_of_partitions_that_are_left_out() -> None:
     with saved(committed_offsets_published=[_commit("a", 1, 5), _commit("a", 2, 5)]) as ask:
         for numbers, left in (((0,), []), ((0, 2), [2])):
             request = RestoreRequest(from_cluster="a", to_cluster="b", partitions={"orders": numbers})
-            made = commits(ask, "s1", request, restored, nothing, nothing)
+            made = commits(ask, "s1", request, {"orders"}, restored, nothing, nothing)
             assert made.notes == [f"group a: no offset for orders-{number}: NOT_RESTORED" for number in left]
         request = RestoreRequest(from_cluster="a", to_cluster="b")
-        assert len(commits(ask, "s1", request, restored, nothing, nothing).notes) == 2
+        assert len(commits(ask, "s1", request, {"orders"}, restored, nothing, nothing).notes) == 2
+
+
+def test_commits_of_a_topic_without_a_restored_partition() -> None:
+    """They are named like those of a topic of which some partitions are restored."""
+    nothing = cast("Any", None)
+    request = RestoreRequest(from_cluster="a", to_cluster="b")
+    with saved(committed_offsets_published=[_commit("a", 1, 5), _commit("a", 0, 5, topic="payments")]) as ask:
+        made = commits(ask, "s1", request, {"orders"}, {}, nothing, nothing)
+    assert (made.actions, made.notes) == ([], ["group a: no offset for orders-1: NOT_RESTORED"])
 
 
 def test_only_groups_that_stand_elsewhere_are_set(state: FakeCluster, connect: Callable[[], Cluster]) -> None:

@@ -1,6 +1,6 @@
 """Carries topics, ACLs and offsets of groups from a published snapshot of the source to the target, as actions."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import field, replace
 
@@ -160,16 +160,18 @@ def commits(
     ask: Ask,
     snapshot_id: str,
     request: RestoreRequest,
+    topics: Collection[str],
     partitions: Mapping[TopicPartition, RestoredPartition],
     cluster: Cluster,
     deadline: Deadline,
 ) -> Alterations:
     """Actions that commit the groups' offsets in the target; notes name what is not committed, and why.
 
-    Commits for partitions that the request leaves out are in neither. A group with another commit there keeps it, unless the
-    request says that the target's topics are in use.
+    `topics` are all of the restore, also those of which none of the `partitions` is restored. Commits for partitions that the
+    request leaves out are in neither. A group with another commit there keeps it, unless the request says that the target's
+    topics are in use.
     """
-    of_topics = saved_commits(ask, snapshot_id, {one.topic for one in partitions})
+    of_topics = saved_commits(ask, snapshot_id, topics)
     chosen = [one for one in of_topics if request.is_chosen(one.topic, one.partition)]
     done, failed = translated(chosen, partitions)
     actions, failures = offset_actions(cluster, done, deadline)

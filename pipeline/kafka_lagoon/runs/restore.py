@@ -296,7 +296,7 @@ def _offset_commits(
     if plan.snapshot_id is None:  # refused before
         return Alterations()
     with opened(run.warehouse) as ask:
-        return commits(ask, plan.snapshot_id, run.request, partitions, run.cluster, run.deadline())
+        return commits(ask, plan.snapshot_id, run.request, topics_of(plan), partitions, run.cluster, run.deadline())
 
 
 def _result(run: RestoreRun, source: RestoreSource) -> RestoreResult:
