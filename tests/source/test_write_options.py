@@ -52,6 +52,7 @@ def test_what_options_mean() -> None:
     assert (options.transactions, options.prefix, options.transaction_timeout_ms) == ("run", "nightly", 30_000)
     assert (options.codec, options.batch_bytes) == (3, 1_000)
     assert parsed({"kafka.acks": "1", "kafka.linger.ms": "5"}).acks == 1
+    assert parsed({"kafka.delivery.timeout.ms": "2147483647"}).delivery_timeout_ms == (1 << 31) - 1
     parsed({"kafka.partitioner.ignore.keys": "false", "kafka.max.request.size": "4194304"})
 
 
@@ -79,6 +80,9 @@ def test_streams_are_in_transactions() -> None:
         ({"kafka.acks": "1", "transactions": "task"}, "kafka.acks: transactions=task needs acks=all"),
         ({"kafka.transactional.id": "x"}, "kafka.transactional.id: set transactions=task or transactions=run with it"),
         ({"kafka.batch.size": "0"}, "kafka.batch.size: '0' is not a whole number above 0"),
+        ({"kafka.transaction.timeout.ms": "2147483648"}, "kafka.transaction.timeout.ms: 2147483648 is more than 2147483647"),
+        ({"kafka.batch.size": "9999999999"}, "kafka.batch.size: 9999999999 is more than 2147483647"),
+        ({"kafka.delivery.timeout.ms": "1000000000000000000"}, "kafka.delivery.timeout.ms: 1000000000000000000 is more than 2147483647"),
         ({"kafka.compression.zstd.level": "19"}, "kafka.compression.zstd.level: zstd has one level here: leave it out"),
         ({"kafka.ack": "0"}, "kafka.ack: no such property (did you mean acks?)"),
         ({"kafka.compression.type": "zip"}, "kafka.compression.type: 'zip' is neither none nor gzip nor snappy nor lz4 nor zstd"),

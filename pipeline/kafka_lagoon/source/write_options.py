@@ -59,6 +59,7 @@ _PRODUCER_INSTEAD = {
     **{f"compression.{codec}.level": f"{codec} has one level here: leave it out" for codec in ("gzip", "lz4", "zstd")},
 }
 _KAFKA = "kafka."
+_MOST = (1 << 31) - 1  # of a property of Kafka's type int
 
 
 @frozen
@@ -110,6 +111,7 @@ def parse_sink(given: Mapping[str, str], schema: "StructType", *, overwrite: boo
         *_unknown(ours),
         *_kafka_problems(kafka),
         *_size_problems(request_bytes, options.batch_bytes),
+        *_too_large(options),
         *_contradictions(options, is_stream=is_stream),
         *_column_problems(schema, options.topic),
     ]
@@ -148,6 +150,16 @@ def _size_problems(most: int | None, batch_bytes: int) -> list[str]:
     return [
         f"kafka.max.request.size: requests have up to {needed} bytes, and records up to max.message.bytes: leave it out"
     ]
+
+
+def _too_large(options: SinkOptions) -> list[str]:
+    """Numbers that Kafka's producer refuses, too: requests have no room for a larger timeout."""
+    numbers = {
+        "transaction.timeout.ms": options.transaction_timeout_ms,
+        "batch.size": options.batch_bytes,
+        "delivery.timeout.ms": options.delivery_timeout_ms,
+    }
+    return [f"kafka.{name}: {number} is more than {_MOST}" for name, number in numbers.items() if number > _MOST]
 
 
 def _contradictions(options: SinkOptions, *, is_stream: bool) -> list[str]:
