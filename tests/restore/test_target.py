@@ -14,6 +14,7 @@ from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.protocol.messages.describe_configs import (
     BROKER,
     DESCRIBE_CONFIGS,
+    TOPIC,
     DescribeConfigsEntry,
     DescribeConfigsResponse,
     DescribeConfigsResult,
@@ -22,7 +23,14 @@ from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.survey import Times
-from kafka_lagoon.restore.target import TargetTopic, Verdict, default_configs, describe_target, verdict
+from kafka_lagoon.restore.target import (
+    TargetTopic,
+    Verdict,
+    default_configs,
+    describe_target,
+    is_about_times,
+    verdict,
+)
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
@@ -95,6 +103,19 @@ def test_defaults_of_new_topics(state: FakeCluster, connect: Callable[[], Cluste
         assert (code, defaults.name) == (31, "CLUSTER_AUTHORIZATION_FAILED")
     else:
         assert (code, defaults) == (0, {"cleanup.policy": "compact"})
+
+
+def test_a_topic_that_deletes_nothing(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """Brokers of Kafka 4.3 take an empty cleanup.policy, which keeps everything (KIP-1161): it is not an unknown policy."""
+    state.configs[TOPIC, "orders"] = {"cleanup.policy": "", "retention.ms": "1"}
+    state.configs[BROKER, "1"] = {"log.cleanup.policy": "", "log.retention.ms": "1"}
+    described, failures = describe_target(connect(), ["orders"], Deadline.after(CLOCK, 5_000))
+    orders = described["orders"]
+    assert orders is not None
+    assert (orders.configs["cleanup.policy"], failures) == ("", [])
+    assert not is_about_times(orders, NOW_MS, TIMES)
+    defaults = default_configs(connect(), Deadline.after(CLOCK, 5_000))
+    assert defaults == {"cleanup.policy": "", "retention.ms": "1"}
 
 
 def test_defaults_without_a_broker(state: FakeCluster, connect: Callable[[], Cluster]) -> None:

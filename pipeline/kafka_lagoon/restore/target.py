@@ -106,7 +106,7 @@ def describe_target(
             else {
                 key: value
                 for key, one in configs.items()
-                if (value := one.own if one.own is not None else one.inherited)
+                if (value := one.effective) is not None  # an empty cleanup.policy keeps everything (KIP-1161)
             },
             exists=True,
         )
@@ -121,7 +121,8 @@ def default_configs(cluster: Cluster, deadline: Deadline) -> Mapping[str, str] |
     values = config_values(cluster, [broker], deadline)[broker]
     if isinstance(values, Failure):
         return values
-    return {name: value for name, of_broker in _OF_BROKERS.items() if (value := _effective(values, of_broker))}
+    effective = {name: _effective(values, of_broker) for name, of_broker in _OF_BROKERS.items()}
+    return {name: value for name, value in effective.items() if value is not None}
 
 
 def _effective(values: Values, name: str) -> str | None:
