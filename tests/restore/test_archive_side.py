@@ -125,6 +125,16 @@ def test_an_archive_that_is_whole(archive: Callable[[Sequence[Record], int], Pat
     assert lines[-2:] == ["not compared: 10 before what records@a still has", "different: 10 missing in records@a"]
 
 
+def test_a_range_after_the_end_of_an_archive(
+    archive: Callable[[Sequence[Record], int], Path], compare: Compare
+) -> None:
+    """The archive has no offsets there, so none of them is left out."""
+    folder = archive(LOG[10:90], 10)
+    code, lines, notes = compare(folder, "records@a:orders", "a:orders", "--from", "95")
+    assert (code, lines) == (0, ["records@a:orders: 0 records; a:orders: 0", "equal"])
+    assert notes == ["lagoon: a:orders: 5 offsets after what the other side has are not compared"]
+
+
 @pytest.mark.long
 def test_records_that_retention_has_removed(archive: Callable[..., Path], compare: Compare) -> None:
     """They are not missing in the archive while it still has their ranges."""

@@ -99,13 +99,13 @@ class _Archive:
     def _split(self, newest: Incarnation, partition: int, wanted: Wanted) -> Split:
         rows = [row for row in newest.rows if row["partition"] == partition]
         first, end = archived_range(rows)
-        low, high = (_resolved(spec, first, end) for spec in (wanted.start.default, wanted.end.default))
+        low, high = (min(_resolved(spec, first, end), end) for spec in (wanted.start.default, wanted.end.default))
         return Split(
             topic=self.of.topic,
             topic_id=newest.topic_id,
             partition=partition,
-            from_offset=min(low, end),
-            to_offset=max(low, min(high, end)),
+            from_offset=low,
+            to_offset=max(low, high),
             stable_end=end,
         )
 
