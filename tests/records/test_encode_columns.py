@@ -165,6 +165,15 @@ def test_timestamps_of_arrow(unit: str) -> None:
     assert times == [0, 9, 12_000, *([-1, 1_500] if unit == "us" else [])]
 
 
+def test_timestamps_of_an_hour_that_clocks_show_twice() -> None:
+    """Spark gives times the zone of its session. An hour at the end of summer time has two times for each of its minutes."""
+    given = [1_792_886_400_000_999 + 60_000_000 * minute for minute in range(240)]
+    column = pa.array(given, pa.int64()).cast(pa.timestamp("us", "Europe/Berlin"))
+    (batch,) = ColumnEncoder().encode(RecordColumns(timestamp_ms=column.slice(1)))
+    times = [one.timestamp_ms for one in records(header(bytes(batch.data)))]
+    assert times == [time // 1_000 for time in given[1:]]
+
+
 def test_headers_that_nobody_sees() -> None:
     """Headers of a null list are not written; a header without a key is refused, with its row."""
     kind = pa.struct([("key", pa.string()), ("value", pa.binary())])

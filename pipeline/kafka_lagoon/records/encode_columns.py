@@ -104,7 +104,9 @@ class RecordColumns:
 
     def _times(self, array: pa.Array) -> None:
         if pa.types.is_timestamp(array.type):  # fractions of a millisecond are cut off, before 1970, too
-            array = pc.floor_temporal(array, unit="millisecond").cast(pa.timestamp("ms", array.type.tz))
+            # In UTC: Arrow rounds local times, and raises where clocks show one twice. Spark names the zone of its session.
+            array = pc.floor_temporal(array.view(pa.timestamp(array.type.unit)), unit="millisecond")
+            array = array.cast(pa.timestamp("ms"))
         array = array.cast(pa.int64())
         validity, numbers = array.buffers()
         self.state[layout.TIMES] = numbers.address + 8 * array.offset if numbers else 0
