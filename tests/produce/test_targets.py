@@ -9,6 +9,8 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.produce.targets import TargetTopic, describe_targets
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault
 from tests.produce.conftest import soon
@@ -41,6 +43,23 @@ def test_configs_that_cannot_be_described(state: FakeCluster, connect: Connect) 
     state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(refuse), times=100))
     targets = describe_targets(connect(), {"orders"}, soon())
     assert (targets["orders"].partitions, targets["orders"].max_batch_bytes) == (6, None)
+
+
+@pytest.mark.parametrize("late", [(1,), (2,), (3,), (1, 2), (2, 3), (1, 3)])
+def test_brokers_that_learn_a_topic_late(state: FakeCluster, connect: Connect, late: tuple[int, ...]) -> None:
+    """A topic that some brokers deny exists if another one describes it."""
+
+    def denied(answer: Any) -> Any:
+        for topic in answer.topics:
+            if topic.name == "news":
+                topic.error_code, topic.partitions, topic.topic_id = 3, (), bytes(16)
+        return answer
+
+    state.add_topic("news", 3, end=0)
+    state.faults += [Fault(METADATA.key, Altered(denied), node_id=node_id, times=100) for node_id in late]
+    cluster = connect()
+    assert describe_targets(cluster, {"news", "orders"}, soon())["news"].partitions == 3
+    assert all(cluster.leader_of(TopicPartition("news", number)) for number in range(3))
 
 
 def test_a_topic_that_does_not_exist(connect: Connect) -> None:

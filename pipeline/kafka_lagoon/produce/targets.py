@@ -7,9 +7,9 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.protocol.error_codes import error_code
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.describe_configs import TOPIC
-from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from kafka_lagoon.topic_partition import TopicPartition
 
 _LARGEST = "max.message.bytes"
@@ -31,10 +31,13 @@ class TargetTopic:
 
 
 def describe_targets(cluster: Cluster, topics: Collection[str], deadline: Deadline) -> dict[str, TargetTopic]:
-    """The topics by name; BrokerError if one cannot be described. Afterwards the cluster knows their leaders."""
+    """The topics by name; BrokerError if one cannot be described. Afterwards the cluster knows their leaders.
+
+    A topic that a broker denies exists if another one describes it: brokers learn new topics late.
+    """
     largest = _largest_batches(cluster, sorted(topics), deadline)
     targets = {}
-    for metadata in cluster.refresh(topics, deadline).topics:
+    for metadata in _described(cluster, topics, deadline).topics:
         name = str(metadata.name)
         if not metadata.partitions:
             raise BrokerError(metadata.error_code, error_code(metadata.error_code).name, METADATA.name, name)
@@ -45,6 +48,16 @@ def describe_targets(cluster: Cluster, topics: Collection[str], deadline: Deadli
             max_batch_bytes=largest.get(name),
         )
     return targets
+
+
+def _described(cluster: Cluster, topics: Collection[str], deadline: Deadline) -> MetadataResponse:
+    """The metadata of a broker that knows all of the topics, or of the last broker if none does."""
+    answer, asked = cluster.refresh(topics, deadline), 1
+    addresses = {cluster.answered_by}
+    while asked < len(cluster.brokers) and any(one.error_code == UNKNOWN_TOPIC_OR_PARTITION for one in answer.topics):
+        answer, asked = cluster.refresh(topics, deadline, addresses), asked + 1
+        addresses.add(cluster.answered_by)
+    return answer
 
 
 def _largest_batches(cluster: Cluster, topics: list[str], deadline: Deadline) -> Mapping[str, int]:
