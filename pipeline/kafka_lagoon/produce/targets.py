@@ -52,10 +52,12 @@ def describe_targets(cluster: Cluster, topics: Collection[str], deadline: Deadli
 
 def _described(cluster: Cluster, topics: Collection[str], deadline: Deadline) -> MetadataResponse:
     """The metadata of a broker that knows all of the topics, or of the last broker if none does."""
-    answer, asked = cluster.refresh(topics, deadline), 1
+    answer, requests = cluster.refresh(topics, deadline), 1
     addresses = {cluster.answered_by}
-    while asked < len(cluster.brokers) and any(one.error_code == UNKNOWN_TOPIC_OR_PARTITION for one in answer.topics):
-        answer, asked = cluster.refresh(topics, deadline, addresses), asked + 1
+    while requests < len(cluster.brokers) and any(
+        one.error_code == UNKNOWN_TOPIC_OR_PARTITION for one in answer.topics
+    ):
+        answer, requests = cluster.refresh(topics, deadline, addresses), requests + 1
         addresses.add(cluster.answered_by)
     return answer
 

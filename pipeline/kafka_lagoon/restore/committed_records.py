@@ -17,14 +17,14 @@ _PAUSE_S = 0.1
 
 
 def check_committed(
-    cluster: Cluster, group_id: str, target: TopicPartition, found: int, log: LogBounds, deadline: Deadline
+    cluster: Cluster, group_id: str, target: TopicPartition, in_target: int, log: LogBounds, deadline: Deadline
 ) -> None:
-    """Raise TargetChanged if the group's offset is not the number of `found` records; `log` has the bounds they lie in."""
+    """Raise TargetChanged if the group's offset is not the number of records in the target up to the end of `log`."""
     committed = _committed(cluster, group_id, target, deadline)
-    if committed == found:
+    if committed == in_target:
         return
-    has = f"has {found} records of the restore, and transactions committed {committed}"
-    if committed > found and log.last_stable_offset < log.high_watermark:
+    has = f"has {in_target} records of the restore, and transactions committed {committed}"
+    if committed > in_target and log.last_stable_offset < log.high_watermark:
         raise TargetChanged(
             *target, f"{has}: open transactions of others hold the rest back; run it again when they have ended"
         )

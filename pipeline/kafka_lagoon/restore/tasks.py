@@ -300,8 +300,8 @@ def _write_in_transactions(task: _Task, written: _Written, rows: _Rows) -> None:
     first = producer.begin(task.deadline())  # fences other attempts, and aborts their open transactions
     log = _bounds(task.logs.afresh(target, task.deadline()))
     own = _find(task, written, log, {first.producer_id, plan.producer_id})
-    found = written.position.written + len(own.offsets)
-    check_committed(cluster, plan.group_id, target, found, log, task.deadline())
+    in_target = written.position.written + len(own.offsets)
+    check_committed(cluster, plan.group_id, target, in_target, log, task.deadline())
     _take_found(written, rows, own.offsets)
     transaction: Transaction | None = first
     batches = rows.until_round_ends()
