@@ -180,8 +180,8 @@ def test_any_name_will_do(warehouse: Warehouse) -> None:
 
 def java_error(name: str, message: str, **methods: Any) -> Any:
     """Stand for an exception of Java, or for the proxy of its cause."""
-    found = {"getMessage": message, "getClass": SimpleNamespace(getSimpleName=lambda: name), **methods}
-    return SimpleNamespace(_target_id="o1", **{method: lambda value=value: value for method, value in found.items()})
+    methods |= {"getMessage": message, "getClass": SimpleNamespace(getSimpleName=lambda: name)}
+    return SimpleNamespace(_target_id="o1", **{method: lambda value=value: value for method, value in methods.items()})
 
 
 @pytest.mark.parametrize(
