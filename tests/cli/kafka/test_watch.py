@@ -1,12 +1,17 @@
 """`--watch`: repeated output, until Ctrl-C, the timeout or a passed limit."""
 
 import json
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from kafka_lagoon.cli.kafka.watch import Round, watch
 from kafka_lagoon.cli.main import run
+from kafka_lagoon.cli.output import Ending
+from kafka_lagoon.errors import ConfigError
 from tests.cli.kafka.conftest import Ask
-from tests.clock import CLOCK
+from tests.clock import CLOCK, Hands
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 
 
@@ -41,6 +46,21 @@ def test_a_cluster_that_does_not_answer_is_asked_again(capsys: pytest.CaptureFix
     errors = capsys.readouterr().err.splitlines()
     assert set(errors) == {"lagoon: 127.0.0.1:1: connect: Connection refused"}
     assert len(errors) > 1
+
+
+def test_what_is_wrong_from_the_beginning_ends_it(ask: Ask, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 2 at once. A file that is missing later, as a secret that is being replaced, is read again in the next round."""
+    missing = ("--set", "kafka.security_protocol=SSL", "--set", f"kafka.ssl_truststore_location={tmp_path}/ca.pem")
+    shown = ask("lag", "--watch", "1", "--timeout", "30", *missing)
+    assert (shown.code, shown.err.count("\n")) == (2, 1)
+    rounds = [rounded(0), ConfigError(["ca.pem: missing"]), rounded(3, is_passed=True)]
+    once = Mock(side_effect=rounds)
+    assert watch(once, 1, Hands().clock(), None, as_json=True) == 3
+    assert capsys.readouterr().err == "lagoon: ca.pem: missing\n"
+
+
+def rounded(exit_code: int, *, is_passed: bool = False) -> Round:
+    return Round(blocks=(), ending=Ending(lines=(), exit_code=exit_code, is_passed=is_passed))
 
 
 def test_on_a_terminal_each_answer_takes_the_place_of_the_last(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:

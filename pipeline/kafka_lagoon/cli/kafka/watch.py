@@ -11,7 +11,7 @@ from kafka_lagoon.cli.people import moment, screen
 from kafka_lagoon.cli.pipes import write
 from kafka_lagoon.cli.terminal import complain, put, say, takes_escapes, warn
 from kafka_lagoon.clock import Clock, Deadline
-from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.errors import ConfigError, PipelineError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.text import printable
 
@@ -46,22 +46,26 @@ def round_of(output: CommandOutput, options: Namespace) -> Round:
 def watch(once: Callable[[], Round], seconds: int, clock: Clock, until: Deadline | None, *, as_json: bool) -> int:
     """Show a round every few seconds; return the exit code of the last round.
 
-    If the cluster does not answer, a line says so, and the next round tries again.
+    If the cluster does not answer, a line says so, and the next round tries again. ConfigError if settings or names are wrong
+    from the beginning; later a file may be missing for a moment, such as a secret that is being replaced.
     """
+    has_answered = False
     while True:
         next_at = clock.monotonic() + seconds
-        code, is_passed = _show(once, clock, as_json=as_json)
+        try:
+            code, is_passed = _show(once(), clock, as_json=as_json)
+            has_answered = True
+        except PipelineError as error:
+            if isinstance(error, ConfigError) and not has_answered:
+                raise
+            code, is_passed = complain(error), False
         pause = max(0.0, next_at - clock.monotonic())
         if is_passed or (until is not None and until.remaining() <= pause):
             return code
         clock.sleep(pause)
 
 
-def _show(once: Callable[[], Round], clock: Clock, *, as_json: bool) -> tuple[int, bool]:
-    try:
-        shown = once()
-    except PipelineError as error:
-        return complain(error), False
+def _show(shown: Round, clock: Clock, *, as_json: bool) -> tuple[int, bool]:
     now, end = str(moment(clock.now_ms())), shown.ending
     if not as_json and takes_escapes(sys.stdout):
         _redraw([now, "", *"".join(shown.blocks).splitlines(), *map(printable, end.lines)])
