@@ -86,7 +86,7 @@ PARTS = (
         name="histories",
         module="tests.proof",
         arguments=("--histories", "8"),
-        long_arguments=(GOES_ON, "--histories", "120"),
+        long_arguments=(GOES_ON, "--histories", "140"),
         is_seeded=True,
     ),
     Part(

@@ -33,6 +33,7 @@ class Row(NamedTuple):
     offset: int
     digest: str
     ingest_id: str
+    key: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +220,7 @@ class Evidence:
     )  # by topic id, all that may be there: not the aborted
     # Kafka, as librdkafka reads it at the end
     in_log: Digests = field(default_factory=dict)
+    keys: Mapping[Partition, Mapping[int, bytes | None]] = field(default_factory=dict)  # of compacted topics
     log_starts: Mapping[Partition, int] = field(default_factory=dict)
     deleted: Mapping[str, int] = field(default_factory=dict)  # topic ids, and when their deletion began
     compacted: Collection[str] = ()

@@ -57,6 +57,11 @@ class _Archive:
         self._erased: dict[Partition, set[int]] = defaultdict(set)
         for (_, partition), offsets in evidence.erased.items():
             self._erased[partition] |= set(offsets)
+        self._latest: dict[tuple[Partition, bytes | None], int] = {}  # offset of the last row of each key
+        for row in evidence.rows:
+            if row.partition.topic_id in evidence.compacted:
+                at = row.partition, row.key
+                self._latest[at] = max(row.offset, self._latest.get(at, -1))
 
     def doubled(self) -> Iterator[Finding]:
         """Records that are there more than once."""
@@ -97,10 +102,21 @@ class _Archive:
             if partition.topic_id not in evidence.unclean:
                 expected |= set(evidence.committed.get(partition, {}))
             missing = expected - rows - self._erased[partition]
-            if lost := sorted(offset for offset in missing if offset in in_log):
+            superseded = {offset for offset in missing if self._is_superseded(partition, offset)}
+            if lost := sorted(offset for offset in missing - superseded if offset in in_log):
                 yield Finding("lost", len(lost), f"{partition}: {_spans(lost)}")
-            gone = sorted(offset for offset in missing if offset not in in_log)
+            gone = sorted(offset for offset in missing if offset in superseded or offset not in in_log)
             yield from self._removed(partition, gone, verdict)
+
+    def _is_superseded(self, partition: Partition, offset: int) -> bool:
+        """True if Kafka has a record of a compacted topic, and the archive a later one of its key.
+
+        Replicas are compacted each by itself: one that was down has records that the one that was read had removed before.
+        """
+        keys = self._evidence.keys.get(partition)
+        if keys is None:
+            return False
+        return offset not in keys or self._latest.get((partition, keys[offset]), -1) > offset
 
     def _removed(self, partition: Partition, gone: list[int], verdict: Verdict) -> Iterator[Finding]:
         ranges = [one for one in self._ranges.get(partition, []) if one.to_offset > one.from_offset]

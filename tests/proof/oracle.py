@@ -128,6 +128,17 @@ class Kafka:
             )
         return dict(records)
 
+    def keys(self, topics: Sequence[LiveTopic]) -> dict[Partition, dict[int, bytes | None]]:
+        """Read the keys of all records that a read_committed consumer is given."""
+        ids = {topic.name: topic.topic_id for topic in topics}
+        keys: dict[Partition, dict[int, bytes | None]] = {
+            Partition(topic.topic_id, number): {} for topic in topics for number in range(topic.partitions)
+        }
+        for message in self._messages(topics):
+            partition = Partition(ids[str(message.topic())], int(message.partition() or 0))
+            keys[partition][int(message.offset() or 0)] = message.key()
+        return keys
+
     def values(self, topic: LiveTopic) -> Iterator[str]:
         """Read the values of a topic as text."""
         for message in self._messages([topic]):

@@ -52,6 +52,7 @@ class ReadTables:
                 offset,
                 digest(at_ms, key, value, [(h["key"], h["value"]) for h in headers]),
                 ingest,
+                key,
             )
             for topic, number, offset, at_ms, key, value, headers, ingest in self._rows(
                 f"SELECT {columns} FROM records_now"

@@ -168,6 +168,21 @@ def test_compaction_explains_only_what_is_compacted() -> None:
     assert counts(replace(evidence, compacted=["orders"])) == {}
 
 
+def test_a_replica_that_was_compacted_less() -> None:
+    """It has records that another had removed when it was read: no loss if the archive has a later record of the key."""
+    evidence = replace(
+        removed(6, 7, compacted=2, problem=None), in_log={ORDERS: RECORDS}, compacted=["orders"], log_starts={}
+    )
+    assert counts(evidence) == {"lost": 2}
+    keys: dict[int, bytes | None] = dict.fromkeys(range(10), b"key")
+    later = [row._replace(key=b"key") for row in evidence.rows]
+    assert counts(replace(evidence, keys={ORDERS: keys}, rows=later)) == {}
+    assert counts(replace(evidence, keys={ORDERS: keys | {7: None}}, rows=later)) == {"lost": 1}
+    counted = replace(evidence.ranges[-1], compacted=1, others=evidence.ranges[-1].others + 1)
+    uncounted = replace(evidence, keys={ORDERS: keys}, rows=later, ranges=[*evidence.ranges[:-1], counted])
+    assert counts(uncounted) == {"silent": 1}
+
+
 def test_a_loss_that_no_exit_code_reported() -> None:
     """The row alone is not enough: exit 0 says that all is well."""
     evidence = removed(6, 7, lost=2)

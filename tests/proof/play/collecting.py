@@ -45,6 +45,7 @@ class Collector:
             aborted=known.aborted,
             sent=known.sent,
             in_log=in_log,
+            keys=world.reader.keys([topic for topic in topics if topic.topic_id in compacted]),
             log_starts=world.reader.starts(topics),
             deleted=self._topics.deleted,
             compacted=compacted,
