@@ -125,8 +125,8 @@ def test_a_job_script_says_it_too(alone: Installed, job: str) -> None:
     assert done.stderr.endswith(f" is not installed: pip install 'kafka-lagoon[{extra}]'\n")
 
 
+@pytest.mark.proof
 @pytest.mark.java
-@pytest.mark.long
 def test_snapshots_need_their_own_extra_alone(server: str, tmp_path: Path) -> None:
     """`[snapshot]` has what a snapshot into a folder imports, and what time lag is read with; numba and DuckDB are not there."""
     collector = install(tmp_path, "snapshot")

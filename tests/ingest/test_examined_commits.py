@@ -306,7 +306,7 @@ class TestLogFilesThatAreGone:
             forgotten(table)
         refused(archived, "--after-restore keep")
 
-    @pytest.mark.parametrize("is_restored", [True, False])
+    @pytest.mark.parametrize("is_restored", first([True, False]))
     def test_a_last_run_without_records(
         self, archived: Warehouse, forgotten: Callable[..., None], *, is_restored: bool
     ):
@@ -321,7 +321,7 @@ class TestLogFilesThatAreGone:
             go_on(archived, 4, 12)
             assert contents(archived)[0] == [*range(12)]
 
-    @pytest.mark.parametrize("is_restored", [True, False])
+    @pytest.mark.parametrize("is_restored", first([True, False]))
     def test_ranges_that_are_pending(self, archived: Warehouse, forgotten: Callable[..., None], *, is_restored: bool):
         """Of a run that died before the commit of its ranges, the pending file says how many records it had."""
         with dies(Kernel, "append", 1), pytest.raises(Died):

@@ -60,8 +60,8 @@ class _Archive:
         self._latest: dict[tuple[Partition, bytes | None], int] = {}  # offset of the last row of each key
         for row in evidence.rows:
             if row.partition.topic_id in evidence.compacted:
-                at = row.partition, row.key
-                self._latest[at] = max(row.offset, self._latest.get(at, -1))
+                of_key = row.partition, row.key
+                self._latest[of_key] = max(row.offset, self._latest.get(of_key, -1))
 
     def doubled(self) -> Iterator[Finding]:
         """Records that are there more than once."""

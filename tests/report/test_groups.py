@@ -14,6 +14,7 @@ from kafka_lagoon.tables.group_rows import ConsumerGroupRow
 from tests.delta.lake import make_lake
 from tests.delta.samples import lag_row, row, snapshot
 from tests.duckdb_views import connected
+from tests.effort import first
 from tests.report.history import CLOSING, HOURS, HUGE, RIGHT_TO_LEFT, SCRIPT
 
 pytestmark = pytest.mark.long
@@ -69,7 +70,7 @@ def test_status_by_the_rules_of_burrow(scope: Scope) -> None:
     assert status["billing"] == "STOP"
 
 
-@pytest.mark.parametrize("time_lag_ms", [-(10**18), 2**63 - 1])
+@pytest.mark.parametrize("time_lag_ms", first([-(10**18), 2**63 - 1]))
 def test_a_stopped_group_before_a_record_of_no_possible_time(tmp_path: Path, time_lag_ms: int) -> None:
     """Producers that count nanoseconds, or anything else, give no time since when a group is behind; the page is made."""
     facts = (

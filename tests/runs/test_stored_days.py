@@ -184,6 +184,7 @@ def test_a_day_of_which_the_day_before_has_changed(spark: SparkSession, stored_l
     assert store_days(warehouse, "stored_changes", SqlSettings(), AFTER) == StoredDays(stored=1)
 
 
+@pytest.mark.proof
 def test_a_day_that_is_compared_with_one_long_before(spark: SparkSession, tmp_path: Path) -> None:
     """Snapshots in between did not collect a table: the day is stored again when that first snapshot is gone."""
     text = """== gap
@@ -334,6 +335,7 @@ def test_maintenance_stores_and_says_so(spark: SparkSession, lake: Path) -> None
     assert again == Maintained(table="stored_changes", days=0, before=Files(), after=Files(), removed=Files())
 
 
+@pytest.mark.proof
 def test_two_clusters(spark: SparkSession, tmp_path: Path) -> None:
     """The file of a day has both; what is right of one stays when the other is stored again, or is gone."""
     text = written(drawn(random.Random(8))[:SNAPSHOTS], tmp_path / "drawn.txt").read_text("utf-8")
@@ -456,6 +458,7 @@ def test_a_history_that_begins_within_a_day(stored_lake: Path) -> None:
     assert first <= later < datetime(2026, 11, day.day, tzinfo=UTC)
 
 
+@pytest.mark.proof
 def test_throughput_of_a_cluster_whose_id_was_unknown_once(spark: SparkSession, tmp_path: Path) -> None:
     """A day is compared with the last snapshot of the same id, although the name has a later one."""
     begins = [f"{day} {hour}:00" for day in range(FIRST.day, FIRST.day + DAYS) for hour in (10, 22)]
@@ -477,6 +480,7 @@ def test_throughput_of_a_cluster_whose_id_was_unknown_once(spark: SparkSession, 
     assert throughput_of(lake) == before
 
 
+@pytest.mark.proof
 def test_days_that_come_back(spark: SparkSession, stored_lake: Path) -> None:
     """If snapshots is restored to an earlier version, the day that was the first one is compared with others again."""
     warehouse, before = opened(spark, stored_lake), rows_of(stored_lake)

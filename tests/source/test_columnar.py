@@ -105,8 +105,7 @@ def test_the_jar_is_what_its_source_says(session: SparkSession) -> None:
             (["headers", "offset"],),
             (["topic", "timestamp"],),
             (["timestampType", "value", "partition"],),
-        ],
-        2,
+        ]
     ),
 )
 def test_columns_have_the_values_of_rows(
@@ -162,6 +161,7 @@ def test_each_query_has_a_plan_of_its_own(session: SparkSession, kafka: LocalKaf
     assert (frame.count(), frame.where("offset >= 1").count()) == (3, 2)
 
 
+@pytest.mark.proof
 def test_arrow_functions_keep_their_rows(session: SparkSession, kafka: LocalKafka, long: str) -> None:
     """Spark keeps the batches of other sources while it reads on; ours are read into the same memory."""
 

@@ -144,7 +144,7 @@ def test_a_limit_on_a_part_of_what_is_shown(ask: Ask) -> None:
             (("--since", "15m ago"), WORST),
             (("--number", "1"), WORST[:1]),
         ],
-        7,
+        4,
     ),
 )
 def test_filters(ask: Ask, filters: tuple[str, ...], left: list[str]) -> None:

@@ -20,7 +20,7 @@ from tests.snapshot.test_collectors import everything
 _SAMPLE = {"snapshot": 211, "lag": 211, "metadata": 97, "doctor": 211}
 
 
-@pytest.mark.long
+@pytest.mark.proof
 def test_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sample has answers of every verdict, and none that is wrong and not declared."""
     for api, answer in (*security.ANSWERS, *quorum.ANSWERS, *resources.ANSWERS):
