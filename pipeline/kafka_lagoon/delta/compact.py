@@ -11,7 +11,6 @@ from contextlib import suppress
 from datetime import date
 from itertools import groupby
 from operator import itemgetter
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -129,7 +128,7 @@ def _rewritten(
 
     def row_groups() -> Iterator[pa.Table]:
         for file in files:
-            parquet = _opened(storage.read(f"{location}/{unquote(file.path)}"))
+            parquet = _opened(storage.read(file.url(location)))
             counts.append(parquet.metadata.num_rows)
             yield from _row_groups(parquet, schema, kept)
 
@@ -217,7 +216,7 @@ def _delete(warehouse: Warehouse, files: Sequence[DataFile]) -> None:
 def _names(warehouse: Warehouse, table: Table, made: Sequence[DataFile]) -> bool:
     """True if the table's latest version has the new files; False if there are none."""
     live = warehouse.kernel.live_files(warehouse.state(table.name)) if made else []
-    named = {f"{warehouse.locations[table.name]}/{unquote(file.path)}" for file in live}
+    named = {file.url(warehouse.locations[table.name]) for file in live}
     return bool(made) and all(file.url in named for file in made)
 
 

@@ -58,6 +58,10 @@ class LiveFile:
     modified_at_ms: int
     rows: int | None
 
+    def url(self, location: str) -> str:
+        """The URL of the file of the table at `location`: a log has its path escaped."""
+        return f"{location}/{unquote(self.path)}"
+
 
 @frozen
 class DescribedFile:

@@ -13,7 +13,6 @@ from datetime import UTC, date, datetime
 from itertools import groupby
 from math import ceil
 from typing import Any
-from urllib.parse import unquote
 
 from pyarrow.lib import ArrowException
 from pyspark.sql import SparkSession
@@ -263,8 +262,8 @@ def _unneeded(warehouse: Warehouse, table: Table, before_ms: int) -> list[Stored
     parts = [file for file in _parts_of_commits(storage, location) if file.modified_at_ms <= before_ms]
     if not old:
         return parts
-    needed = {unquote(file.path) for file in warehouse.kernel.live_files(warehouse.state(table.name))}
-    unnamed = [file for file in old if file.url.removeprefix(f"{location}/") not in needed]
+    needed = {file.url(location) for file in warehouse.kernel.live_files(warehouse.state(table.name))}
+    unnamed = [file for file in old if file.url not in needed]
     removed = set(warehouse.kernel.removed_since(location, before_ms)) if unnamed else set()
     return [*(file for file in unnamed if file.url not in removed), *parts]
 

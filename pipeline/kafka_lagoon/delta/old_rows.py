@@ -13,7 +13,6 @@ from datetime import UTC, date, datetime
 from functools import cached_property
 from itertools import chain, groupby
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -185,10 +184,10 @@ class OldRows:
     def _rows_of_files(self, files: Sequence[LiveFile]) -> list[PublishedSnapshot]:
         """The rows of files of table `snapshots`; each file is read once."""
         location = self._warehouse.locations[_SNAPSHOTS.name]
-        new = [file.path for file in files if file.path not in self._rows]
+        new = [file for file in files if file.path not in self._rows]
         with ThreadPoolExecutor(_READ_AT_ONCE) as threads:
-            rows = threads.map(lambda path: self._read(f"{location}/{unquote(path)}"), new)
-            self._rows.update(zip(new, rows, strict=True))
+            rows = threads.map(lambda file: self._read(file.url(location)), new)
+            self._rows.update(zip((file.path for file in new), rows, strict=True))
         return [row for file in files for row in self._rows[file.path]]
 
     def _read(self, url: str) -> Sequence[PublishedSnapshot]:
@@ -203,7 +202,7 @@ class OldRows:
         location, kept = self._warehouse.locations[table.name], pa.array(ids, pa.string())
         count = 0
         for file in files:
-            data = self._warehouse.kernel.storage.read(f"{location}/{unquote(file.path)}")
+            data = self._warehouse.kernel.storage.read(file.url(location))
             column = table_of(data, ["snapshot_id"])["snapshot_id"]
             count += len(column) - (pc.sum(pc.is_in(column, value_set=kept)).as_py() or 0)
         return count

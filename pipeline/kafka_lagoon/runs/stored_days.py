@@ -11,7 +11,6 @@ from datetime import UTC, date, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 from uuid import uuid4
 
 import pyarrow as pa
@@ -305,7 +304,7 @@ def _replace(warehouse: Warehouse, table: Table, day: date, rows: pa.Table | Non
     after = {} if rows is None else {day: [kernel.storage.write_rows(url, rows)]}
 
     def is_named(files: Sequence[LiveFile]) -> bool:
-        return any(f"{location}/{unquote(file.path)}" == url for file in files)
+        return any(file.url(location) == url for file in files)
 
     def commit() -> None:
         for _ in range(_ATTEMPTS):
