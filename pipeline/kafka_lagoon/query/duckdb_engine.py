@@ -3,11 +3,13 @@
 A statement that `opened` runs reads only files of the warehouse, changes no setting and loads no extension.
 """
 
+import json
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
-from functools import partial
+from functools import cache, partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +20,7 @@ from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.folders import is_folder
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.duckdb_statements import refuse_all_but_a_query
-from kafka_lagoon.query.duckdb_tables import TableQuery, select_nothing, select_rows, text
+from kafka_lagoon.query.duckdb_tables import TableQuery, columns_in_sql, select_rows, text
 from kafka_lagoon.query.statements import Ask, Rows, failed, refuse_writing
 from kafka_lagoon.query.views import NAMES, VIEWS, in_order_of_reading, with_needs
 from kafka_lagoon.query.window import Newest, Window
@@ -87,7 +89,7 @@ def opened(
 def columns_of(name: str) -> pa.Schema:
     """The columns of a table or view, as DuckDB would return them from empty tables."""
     with _connect() as connection:
-        _create(connection, {name}, lambda table: TableQuery(select_nothing(table.delta_schema())))
+        create_empty(connection, {name})
         return connection.sql(f"FROM {name}").to_arrow_table().schema
 
 
@@ -103,58 +105,65 @@ def make_available(
 
     They replace those of an earlier call, which a new connection does not have. A table that a later version added is empty
     until a run of that version creates it. TableError if another table is gone, NeedsSpark if DuckDB cannot read it.
+
+    DuckDB binds all that a view is made of when it creates the view, and opens the files for that. So each table and view is
+    first an empty table. Views take their places beginning with the last one: what it names is still empty then. Tables with
+    rows follow, and views of which a few rows are computed once: a view over files opens them whenever it is named.
     """
     wanted, is_bounded = with_needs(names), window is not None and not isinstance(window, Newest)
     once = _OF_SNAPSHOTS if is_bounded or not _NAMED_OFTEN.isdisjoint(wanted) else frozenset()
-    _create(
-        connection, wanted, lambda table: _select(connection, table, folder / table.name, window), once, is_new=is_new
-    )
+    tables = in_order_of_reading(wanted)
+    rows = {table.name: _select(connection, table, folder / table.name, window) for table in tables}
+    views = [view for view in VIEWS if view.name in wanted]
+    made = [("VIEW", view.name, view.query) for view in reversed(views) if view.name not in once]
+    made += [(_kind(query), name, query.sql) for name, query in rows.items() if query]
+    made += [("TABLE", view.name, view.query) for view in views if view.name in once]
+    try:
+        if not is_new:
+            _drop(connection, wanted)
+        create_empty(connection, wanted)
+        for kind, name, query in made:
+            connection.execute(f"DROP TABLE {name}")
+            connection.execute(f"CREATE TEMP {kind} {name} AS {query}")
+    except duckdb.Error as error:
+        raise _failed(error) from error
 
 
 def _select(
     connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, window: Window | Newest | None
-) -> TableQuery:
+) -> TableQuery | None:
+    """Select the rows of a table; None if it is empty, because a run of a later version has not created it yet."""
     if table.is_optional and not is_folder(folder):
-        return TableQuery(select_nothing(table.delta_schema()), 0)
+        return None
     return select_rows(connection, table.name, folder, table, window)
 
 
-def _create(
-    connection: duckdb.DuckDBPyConnection,
-    names: Iterable[str],
-    select: Callable[[Table], TableQuery],
-    once: Collection[str] = (),
-    *,
-    is_new: bool = True,
+def create_empty(
+    connection: duckdb.DuckDBPyConnection, names: Iterable[str], known: Mapping[str, Mapping[str, str]] | None = None
 ) -> None:
-    """Create macros, tables and views. Few rows are read once: each view over files opens them whenever it is named.
+    """Create an empty table for each of these tables and views and for what they read, and the macros of views.
 
-    Views in `once` are computed once. DuckDB binds all that a view is made of when it creates the view, and opens the files for
-    that. So each view is first an empty table, over empty tables, and the views take their places beginning with the last one:
-    what it names is still empty then. Tables with rows come after them.
+    `known` has the columns of views and their types, by default as they were bound when this version was made: it takes a
+    tenth of the time of binding each view.
     """
-    wanted = with_needs(names)
-    views = [view for view in VIEWS if view.name in wanted]
-    queries = [(table, select(table)) for table in in_order_of_reading(wanted)]
-    rows = [(_kind(query), table.name, query.sql) for table, query in queries]
-    rows += [("TABLE", view.name, view.query) for view in views if view.name in once]
-    try:
-        for macro in _MACROS:
-            connection.execute(f"CREATE OR REPLACE TEMP MACRO {macro}")
-        if not is_new:
-            _drop(connection, wanted)
-        for table, _ in queries:
-            connection.execute(f"CREATE TEMP VIEW {table.name} AS {select_nothing(table.delta_schema())}")
-        for view in views:
-            connection.execute(f"CREATE TEMP TABLE {view.name} AS {view.query} WITH NO DATA")
-        for view in reversed(views):
-            connection.execute(f"DROP TABLE {view.name}")
-            connection.execute(f"CREATE TEMP VIEW {view.name} AS {view.query}")
-        for kind, name, query in rows:
-            connection.execute(f"DROP VIEW {name}")
-            connection.execute(f"CREATE TEMP {kind} {name} AS {query}")
-    except duckdb.Error as error:
-        raise _failed(error) from error
+    wanted, known = with_needs(names), _known_columns(duckdb.__version__) if known is None else known
+    for macro in _MACROS:
+        connection.execute(f"CREATE OR REPLACE TEMP MACRO {macro}")
+    for table in in_order_of_reading(wanted):
+        connection.execute(f"CREATE TEMP TABLE {table.name} ({columns_in_sql(table.delta_schema())})")
+    for view in VIEWS:
+        if view.name in wanted:
+            columns = ", ".join(f'"{column}" {kind}' for column, kind in known.get(view.name, {}).items())
+            content = f"({columns})" if columns else f"AS {view.query} WITH NO DATA"
+            connection.execute(f"CREATE TEMP TABLE {view.name} {content}")
+
+
+@cache
+def _known_columns(version: str) -> Mapping[str, Mapping[str, str]]:
+    """The columns of views and their types; nothing for another DuckDB than the one that bound them: types may differ."""
+    known = json.loads((files("kafka_lagoon.query") / "views" / "columns.json").read_text("utf-8"))
+    views: Mapping[str, Mapping[str, str]] = known["views"]
+    return views if version.startswith(f"{known['duckdb']}.") else {}
 
 
 def _drop(connection: duckdb.DuckDBPyConnection, names: Collection[str]) -> None:

@@ -155,6 +155,11 @@ def select_nothing(schema: Mapping[str, Any]) -> str:
     return f"SELECT {nulls} WHERE false"
 
 
+def columns_in_sql(schema: Mapping[str, Any]) -> str:
+    """The columns of a Delta schema, as CREATE TABLE has them."""
+    return ", ".join(f"{_quoted(field['name'])} {_type(field['type'])}" for field in schema["fields"])
+
+
 def _refuse_features(name: str, table: "DeltaTable") -> None:
     """Refuse deletion vectors and column mapping, which would be ignored silently."""
     protocol, configuration = table.protocol(), table.metadata().configuration
