@@ -42,7 +42,7 @@ _PLAIN = ("consumer_lag_published", "consumer_groups_published", "partitions_pub
 
 @pytest.mark.proof
 def test_plain_answers_are_those_of_spark(week: Path, spark: SparkSession) -> None:
-    """Statements over published rows alone give the same tables; the others are tested by `make proof`."""
+    """Statements over published rows alone give the same tables."""
     make_available(at_path(spark, str(week / "warehouse")), _PLAIN)
     plain = [one for one in statements(PAGE) if any(f"FROM {name}\n" in one for name in _PLAIN)]
     assert len(plain) == 6

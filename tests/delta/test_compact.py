@@ -1,10 +1,8 @@
 """Joined files have the rows of the small files of any writer, and replace them in one commit or not at all."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -12,13 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_lagoon.delta import compact as compact_module
-from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of
 from kafka_lagoon.delta.compact import compact, keep_rows
-from kafka_lagoon.delta.files import LiveFile
-from kafka_lagoon.delta.kernel import Conflict, Kernel
-from kafka_lagoon.delta.storage import Storage
+from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import ChecksFailed, LockHeld, SchemaChanged, TableError
+from kafka_lagoon.errors import ChecksFailed, SchemaChanged
 from kafka_lagoon.tables.schema import STATE_TABLES
 from tests.clock import CLOCK
 from tests.delta import foreign
@@ -108,7 +103,7 @@ FOREIGN: dict[str, Callable[[Warehouse, str], None]] = {
 
 
 @pytest.mark.parametrize("operation", first(list(FOREIGN.values()), 3), ids=FOREIGN)
-@pytest.mark.parametrize(("where", "what"), first([(Kernel, "replace"), (compact_module, "_commit")]))
+@pytest.mark.parametrize(("where", "what"), first([(Kernel, "replace"), (compact_module, "replace_files")]))
 def test_what_others_do_meanwhile(
     warehouse: Warehouse,
     monkeypatch: pytest.MonkeyPatch,
@@ -134,13 +129,13 @@ def test_what_others_do_meanwhile(
 def test_columns_that_others_have_added_meanwhile(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files with our columns do not replace files that may have more."""
     fill(warehouse, 1, 2)
-    real = compact_module._commit
+    real = compact_module.replace_files
 
     def late(*arguments: Any) -> bool:
         warehouse.spark.sql(f"ALTER TABLE {warehouse.identifiers[LAG.name]} ADD COLUMNS (theirs INT)")
         return real(*arguments)
 
-    monkeypatch.setattr(compact_module, "_commit", late)
+    monkeypatch.setattr(compact_module, "replace_files", late)
     with pytest.raises(SchemaChanged, match="column theirs is not ours"):
         join(warehouse)
 
@@ -217,94 +212,3 @@ def test_rows_of_spark_and_of_older_versions_stay(warehouse: Warehouse) -> None:
     assert keep(warehouse, 1, 2) == 1
     assert sorted(row["captured_at"] for row in rows_of(warehouse, LAG.name)) == captured[:2]
     assert lags(warehouse) == [1, None]
-
-
-class _Folder(Storage):
-    """Files on this machine, without a JVM."""
-
-    def local(self, url: str) -> Path | None:
-        return Path(url.removeprefix("file:"))
-
-    def delete(self, url: str) -> None:
-        Path(url.removeprefix("file:")).unlink()
-
-
-class _Lake:
-    """Stands for a warehouse with two small files; its commit succeeds, and then raises `fault` if there is one."""
-
-    def __init__(self, path: Path, fault: Exception | None = None, *, is_committed: bool = True) -> None:
-        self.locations = {LAG.name: f"file:{path}"}
-        self.fault, self.is_committed, self.version = fault, is_committed, 0
-        storage = _Folder(jvm=None, conf=None)
-        self.kernel: Any = SimpleNamespace(
-            storage=storage,
-            live_files=lambda _: self.live,
-            replace=self._replace,
-            checkpoint=lambda _: None,
-            added=lambda *_: [f"file:{path}/{file.path}" for file in self.live],
-        )
-        self.live = []
-        for number in (1, 2):
-            written = snapshot(number, lag_row("g", "t", 0, lag=number))
-            data, _ = parquet_of(arrow_blocks(LAG, written.header, written.rows[LAG.row]))
-            name = f"snapshot_date={DAY}/{number}.parquet"
-            stored = storage.write(f"file:{path}/{name}", data)
-            self.live.append(LiveFile(path=name, day=DAY, size=stored.size, modified_at_ms=number, rows=1))
-
-    def exclusively(self, *_: Any) -> Any:
-        if isinstance(self.fault, LockHeld):
-            raise self.fault
-        return nullcontext()
-
-    def state(self, _: str) -> Any:
-        schema = LAG.delta_schema()
-        return SimpleNamespace(schema=schema, partition_by=("snapshot_date",), reader_version=1, location="lake")
-
-    def _replace(self, _: Any, __: Any, files: Any, *___: Any, **____: Any) -> int:
-        if self.is_committed:
-            location = self.locations[LAG.name]
-            self.live = [
-                LiveFile(path=one.url.removeprefix(f"{location}/"), day=day, size=1, modified_at_ms=3, rows=2)
-                for day, some in files.items()
-                for one in some
-            ]
-        if self.fault:
-            raise self.fault
-        self.version += 1
-        return self.version
-
-    @property
-    def files(self) -> set[str]:
-        """Paths of the files that are there."""
-        root = Path(self.locations[LAG.name].removeprefix("file:"))
-        return {str(path.relative_to(root)) for path in root.rglob("*.parquet")}
-
-
-def test_a_commit_whose_answer_was_lost(tmp_path: Path) -> None:
-    """A log store may refuse the repeated request for a commit that it has made: the files that the table names then stay."""
-    lake = _Lake(tmp_path, Conflict("lake"))
-    before, after = compact(lake, LAG, lake.live, ALL, CLOCK)  # type: ignore[arg-type]
-    assert (len(before), len(after)) == (2, 1)
-    assert {file.path for file in lake.live} <= lake.files
-
-
-@pytest.mark.parametrize("fault", [TableError("No space left on device"), LockHeld("commit", "another run")])
-def test_a_commit_that_fails_leaves_no_file(tmp_path: Path, fault: Exception) -> None:
-    """A full disk would have less room for every further attempt."""
-    lake = _Lake(tmp_path, fault, is_committed=False)
-    with pytest.raises(type(fault)):
-        compact(lake, LAG, lake.live, ALL, CLOCK)  # type: ignore[arg-type]
-    assert lake.files == {file.path for file in lake.live}
-
-
-def test_a_commit_that_may_have_failed_keeps_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The request may have been carried out, or on an object store may still be."""
-    lake = _Lake(tmp_path / "done", TableError("no answer"))
-    with pytest.raises(TableError, match="no answer"):
-        compact(lake, LAG, lake.live, ALL, CLOCK)  # type: ignore[arg-type]
-    assert {file.path for file in lake.live} <= lake.files
-    monkeypatch.setattr(_Folder, "local", lambda *_: None)
-    lake = _Lake(tmp_path / "store", TableError("no answer"), is_committed=False)
-    with pytest.raises(TableError, match="no answer"):
-        compact(lake, LAG, lake.live, ALL, CLOCK)  # type: ignore[arg-type]
-    assert len(lake.files) == 3

@@ -7,7 +7,6 @@ way for days that are too large for one process (delta/maintain.py).
 import io
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import date
 from itertools import groupby
 from operator import itemgetter
@@ -18,15 +17,15 @@ import pyarrow.parquet as pq
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.files import DataFile, LiveFile, Statistics, merged, statistics_of
-from kafka_lagoon.delta.kernel import Conflict, State
-from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, columns_to_add
-from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
+from kafka_lagoon.delta.kernel import State
+from kafka_lagoon.delta.replace_files import Replacement, replace_files
+from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import ChecksFailed
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.table import Table
 from kafka_lagoon.uuid7 import new_id
 
 _ROW_GROUP_BYTES = 16 << 20  # in memory; a row group holds consecutive snapshots, so filters on time skip the others
-_ATTEMPTS = 5
 _SNAPSHOT_ID = "snapshot_id"
 JOINED = "-joined.parquet"  # ends the names of the files that are made here
 
@@ -189,64 +188,16 @@ def _conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _commit(warehouse: Warehouse, table: Table, joined: Sequence[_Joined], clock: Clock) -> bool:
     """Replace old files by new ones; False if that is no longer possible, and then the new ones are removed."""
-    made = [part.after for part in joined if part.after]
-    try:
-        with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
-            # A commit whose answer was lost looks like that of another run, which has removed the old files.
-            is_committed = _replace(warehouse, table, joined, clock) or _names(warehouse, table, made)
-    except (TableError, LockHeld):
-        # A request to an object store that seems to have failed may still be carried out, and its commit names the files.
-        if warehouse.kernel.storage.local(warehouse.locations[table.name]) is not None:
-            with suppress(TableError):
-                if not _names(warehouse, table, made):
-                    _delete(warehouse, made)
-        raise
-    if not is_committed:
-        _delete(warehouse, made)
-        return False
-    warehouse.kernel.checkpoint(warehouse.locations[table.name])  # otherwise every reader would parse the long commit
-    return True
-
-
-def _delete(warehouse: Warehouse, files: Sequence[DataFile]) -> None:
-    for file in files:
-        warehouse.kernel.storage.delete(file.url)
-
-
-def _names(warehouse: Warehouse, table: Table, made: Sequence[DataFile]) -> bool:
-    """True if the table's latest version has the new files; False if there are none."""
-    live = warehouse.kernel.live_files(warehouse.state(table.name)) if made else []
-    named = {file.url(warehouse.locations[table.name]) for file in live}
-    return bool(made) and all(file.url in named for file in made)
-
-
-def _replace(warehouse: Warehouse, table: Table, joined: Sequence[_Joined], clock: Clock) -> bool:
-    """Commit the new files in the place of the old ones; False if others have removed some of these."""
     before = [file for part in joined for file in part.before]
     made = [(part.day, part.after) for part in joined if part.after]
     after = {day: [file for _, file in of_day] for day, of_day in groupby(made, key=itemgetter(0))}
     rows_go = any(part.after is None or part.removed for part in joined)
-    for _ in range(_ATTEMPTS):
-        state = warehouse.state(table.name)
-        columns_to_add(table, state)  # others may have added columns, or features that our files do not support
-        if not _has_all(warehouse, state, before):
-            return False
-        try:
-            version = warehouse.kernel.replace(state, before, after, clock.now_ms(), rows_go=rows_go)
-        except Conflict:
-            continue  # where no lock is possible, look again at the latest version
-        _check(warehouse, table, version, [file.url for _, file in made])
-        return True
-    return False
 
+    def old(state: State) -> Sequence[LiveFile] | None:
+        live = {file.path for file in warehouse.kernel.live_files(state)}
+        return before if all(file.path in live for file in before) else None
 
-def _has_all(warehouse: Warehouse, state: State, files: Sequence[LiveFile]) -> bool:
-    live = {file.path for file in warehouse.kernel.live_files(state)}
-    return all(file.path in live for file in files)
-
-
-def _check(warehouse: Warehouse, table: Table, version: int, urls: Sequence[str]) -> None:
-    if warehouse.kernel.added(warehouse.locations[table.name], version) != urls:
-        raise TableError(
-            f"version {version} of table {table.name} is not what was committed: does its log store keep writers apart?"
-        )
+    if not replace_files(warehouse, table, Replacement(old=old, new=after, rows_go=rows_go), clock):
+        return False
+    warehouse.kernel.checkpoint(warehouse.locations[table.name])  # otherwise every reader would parse the long commit
+    return True

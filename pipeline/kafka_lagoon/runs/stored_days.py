@@ -6,7 +6,7 @@ example because retention has removed some. Until then the views compute it.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from datetime import UTC, date, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,10 +17,9 @@ import pyarrow as pa
 
 from kafka_lagoon import log
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.files import LiveFile
-from kafka_lagoon.delta.kernel import Conflict
-from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, prepare_tables
-from kafka_lagoon.errors import LockHeld, TableError
+from kafka_lagoon.delta.replace_files import ATTEMPTS, Replacement, replace_files
+from kafka_lagoon.delta.warehouse import Warehouse, prepare_tables
+from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import SqlSettings
 from kafka_lagoon.query.history import PREDECESSORS, Windows, has_predecessors, opened_until, windows
@@ -33,7 +32,6 @@ from kafka_lagoon.tables.table import Table
 _MOST_DAYS = 31  # of a run: each takes seconds where snapshots are many, and a warehouse may have years without them
 _AT_ONCE = 7  # days, because opening tables takes half a second
 _LONGEST_S = 600  # after that no further days are begun: they follow in the next run
-_ATTEMPTS = 5
 _DAY = timedelta(days=1)
 
 _SNAPSHOTS = """
@@ -298,33 +296,14 @@ def _replace_all(warehouse: Warehouse, table: Table, days: Mapping[date, pa.Tabl
 
 
 def _replace(warehouse: Warehouse, table: Table, day: date, rows: pa.Table | None, clock: Clock) -> None:
-    """Put rows in the place of those of the day, in one commit; if that fails, the new file is removed from a local folder."""
-    kernel, location = warehouse.kernel, warehouse.locations[table.name]
-    url = f"{location}/{table.partition_by}={day}/{uuid4().hex}.parquet"
-    after = {} if rows is None else {day: [kernel.storage.write_rows(url, rows)]}
-
-    def is_named(files: Sequence[LiveFile]) -> bool:
-        return any(file.url(location) == url for file in files)
-
-    def commit() -> None:
-        for _ in range(_ATTEMPTS):
-            state = warehouse.state_to_read(table)
-            before = kernel.live_files(state, {table.partition_by: day})
-            if is_named(before):  # the answer to the commit was lost, and looked like a commit of others
-                return
-            try:
-                kernel.replace(state, before, after, clock.now_ms(), rows_go=True, rows_come=True)
-            except Conflict:
-                continue
-            return
-        raise TableError(f"table {table.name} was written by others {_ATTEMPTS} times meanwhile")
-
-    try:
-        with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
-            commit()
-    except (TableError, LockHeld):
-        if after and kernel.storage.local(location) is not None:  # an object store may still carry the commit out
-            with suppress(TableError):
-                if not is_named(kernel.live_files(warehouse.state(table.name), {table.partition_by: day})):
-                    kernel.storage.delete(url)
-        raise
+    """Put rows in the place of those of the day, in one commit."""
+    kernel = warehouse.kernel
+    url = f"{warehouse.locations[table.name]}/{table.partition_by}={day}/{uuid4().hex}.parquet"
+    replacement = Replacement(
+        old=lambda state: kernel.live_files(state, {table.partition_by: day}),
+        new={} if rows is None else {day: [kernel.storage.write_rows(url, rows)]},
+        rows_go=True,
+        rows_come=True,
+    )
+    if not replace_files(warehouse, table, replacement, clock):
+        raise TableError(f"table {table.name} was written by others {ATTEMPTS} times meanwhile")
