@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.delta.files import DataFile, add_action, described_file, live_file, merged, statistics_of
+from kafka_lagoon.delta.files import DataFile, add_action, described_file, live_file, merged, statistics_of, url_of
 from kafka_lagoon.errors import TableError
 
 DAY = ("day", date(2026, 11, 21))
@@ -139,3 +139,23 @@ def test_what_is_no_add_action(add: dict[str, Any]) -> None:
         described_file("/t", add)
     with pytest.raises(TableError, match="an add action of a table that is partitioned by day cannot be read"):
         live_file(add, "day")
+
+
+@pytest.mark.parametrize(
+    ("location", "path", "expected"),
+    [
+        ("file:/w/t", "day=1/a%20b.parquet", "file:/w/t/day=1/a b.parquet"),
+        ("file:/w/t", "day=1/a%253Ab.parquet", "file:/w/t/day=1/a%3Ab.parquet"),
+        ("file:/w/t", "a%3Ab.parquet", "file:/w/t/a:b.parquet"),
+        ("file:/w/t", "file:/w/t/day=1/a%20b.parquet", "file:/w/t/day=1/a b.parquet"),
+        ("file:/w/t", "file:///w/t/day=1/a.parquet", "file:/w/t/day=1/a.parquet"),
+        ("file:/w/t", "/w/t/day=1/a.parquet", "file:/w/t/day=1/a.parquet"),
+        ("s3a://bucket/w/t", "s3a://bucket/w/t/day=1/a.parquet", "s3a://bucket/w/t/day=1/a.parquet"),
+        ("s3a://bucket/w/t", "/w/t/day=1/a.parquet", "s3a://bucket/w/t/day=1/a.parquet"),
+    ],
+)
+def test_paths_in_a_log_are_relative_or_absolute(location: str, path: str, expected: str) -> None:
+    """Delta's protocol allows both, and the URL is spelled as in the listing of a folder."""
+    assert url_of(location, path) == expected
+    add = {"path": path, "size": 1, "modificationTime": 1, "partitionValues": {"day": "2026-11-21"}}
+    assert live_file(add, "day").url(location) == described_file(location, add).url == expected

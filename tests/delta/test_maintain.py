@@ -10,20 +10,23 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import deltalake
 import pytest
 from pyspark.sql import SparkSession
 
+from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.kernel import Fence
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.maintain import IN_ORDER, Files, Maintained, MaintainOptions, maintain
 from kafka_lagoon.delta.record_files import RecordFiles
+from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError, LockHeld, TableError
 from kafka_lagoon.tables.record_tables import INGEST_DATE
-from kafka_lagoon.tables.schema import TABLES
+from kafka_lagoon.tables.schema import ADMIN_ACTIONS, TABLES
 from tests.clock import CLOCK
 from tests.delta import test_record_files
 from tests.delta.samples import lag_row, snapshot
@@ -339,3 +342,28 @@ def test_a_broken_table_is_named(warehouse: Warehouse) -> None:
     with pytest.raises(TableError, match=r"^table records cannot be maintained: "):
         maintain(warehouse, RECORDS, CLOCK)
     assert warehouse.spark.conf.get("parquet.block.size", None) is None
+
+
+@pytest.mark.parametrize("before", ["", "{root}/", "file:{root}/", "file://{root}/"])
+def test_a_file_that_the_log_names_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str) -> None:
+    """It stays however the log spells its path: Delta's protocol allows relative and absolute ones."""
+    folder = tmp_path / "write_date=2026-01-01"
+    folder.mkdir()
+    for name in ("live", "dead"):
+        (folder / f"{name}.parquet").write_bytes(b"x")
+        os.utime(folder / f"{name}.parquet", (1, 1))
+    path = f"{before.format(root=tmp_path)}{folder.name}/live.parquet"
+    live = LiveFile(path=path, day=date(2026, 1, 1), size=1, modified_at_ms=1000, rows=1)
+    monkeypatch.setattr(Storage, "names", lambda *_: [folder.name])
+    kernel = SimpleNamespace(
+        storage=Storage(jvm=None, conf=None),
+        live_files=lambda _: [live],
+        removed_since=lambda *_: {},
+        table_property=lambda *_: None,
+    )
+    name = ADMIN_ACTIONS.name
+    lake: Any = SimpleNamespace(
+        kernel=kernel, locations={name: f"file:{tmp_path}"}, has=lambda _: True, state=lambda _: None
+    )
+    (maintained,) = maintain(lake, MaintainOptions(tables=(name,), dry_run=True), CLOCK)
+    assert maintained.removed == Files(count=1, size=1)

@@ -25,6 +25,7 @@ Value = str | int | bool | float | date | datetime
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TEXT_BOUND = 32  # characters, as in Delta's own writer
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_ROOT = re.compile(rf"{_SCHEME.pattern}(//[^/]*)?")  # scheme of a URL, and bucket or host if it has one
 _LAST_CHARACTER = "\U0010ffff"
 
 
@@ -59,8 +60,8 @@ class LiveFile:
     rows: int | None
 
     def url(self, location: str) -> str:
-        """The URL of the file of the table at `location`: a log has its path escaped."""
-        return f"{location}/{unquote(self.path)}"
+        """The URL of the file of the table at `location`."""
+        return url_of(location, self.path)
 
 
 @frozen
@@ -75,6 +76,20 @@ class DescribedFile:
     nulls: Mapping[str, Any] = field(default_factory=dict)
 
 
+def url_of(location: str, path: str) -> str:
+    """The URL of a file that the log of the table at `location` names, in the form in which Hadoop lists files.
+
+    The path is escaped. It is relative to the table, or absolute, as clones and some engines write it.
+    """
+    plain = unquote(path)
+    if path.startswith("/"):
+        root = _ROOT.match(location)
+        return f"{root[0] if root else ''}{plain}"
+    if not _SCHEME.match(path):
+        return f"{location}/{plain}"
+    return f"file:/{plain.removeprefix('file:').lstrip('/')}" if path.startswith("file:") else plain
+
+
 def described_file(location: str, add: Mapping[str, Any]) -> DescribedFile:
     """Parse an `add` action of the log of the table at `location`; TableError if it is none, or has a deletion vector.
 
@@ -87,9 +102,8 @@ def described_file(location: str, add: Mapping[str, Any]) -> DescribedFile:
                 f"REORG TABLE delta.`{location}` APPLY (PURGE) rewrites the file without them"
             )
         statistics = json.loads(add.get("stats") or "{}")
-        path = unquote(add["path"])
         return DescribedFile(
-            url=path if _SCHEME.match(path) else f"{location}/{path}",
+            url=url_of(location, add["path"]),
             size=add["size"],
             rows=statistics.get("numRecords"),
             least=statistics.get("minValues") or {},

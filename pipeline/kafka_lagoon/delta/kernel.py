@@ -13,7 +13,7 @@ from datetime import date, datetime
 from functools import reduce
 from itertools import chain
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JJavaError
@@ -28,6 +28,7 @@ from kafka_lagoon.delta.files import (
     described_file,
     live_file,
     remove_action,
+    url_of,
 )
 from kafka_lagoon.delta.foreign_commits import ENGINE_INFO
 from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, defined
@@ -207,7 +208,7 @@ class Kernel:
         with reading(commit):
             lines = self.storage.read(commit).splitlines() if self.storage.size(commit) else []
             adds = (action["add"] for line in lines if (action := json.loads(line)).get("add"))
-            return [f"{location}/{unquote(add['path'])}" for add in adds]
+            return [url_of(location, add["path"]) for add in adds]
 
     def table_property(self, state: State, key: str) -> str | None:
         """A property of the table, None if it is not set."""
@@ -276,7 +277,7 @@ class Kernel:
         commits = [file.url for file in log_files if re.search(r"/\d{20}\.json$", file.url)]
         with reading(f"a commit of {location}"), ThreadPoolExecutor(_READ_AT_ONCE) as threads:
             removed = chain.from_iterable(threads.map(self._removed, commits))
-            return {f"{location}/{unquote(remove['path'])}": _day_of(remove) for remove in removed}
+            return {url_of(location, remove["path"]): _day_of(remove) for remove in removed}
 
     def _removed(self, commit: str) -> list[Mapping[str, Any]]:
         """The `remove` actions of a commit. Lines are split as bytes: text has more ends of lines, within values."""
