@@ -1,6 +1,7 @@
 """Rows are equal after they were written to Parquet and read."""
 
 import dataclasses
+import io
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_lagoon.delta.arrow import arrow_table, parquet_of, snapshot_date
+from kafka_lagoon.delta.arrow import arrow_table, parquet_of, snapshot_date, table_of
 from kafka_lagoon.delta.files import parquet_bytes
 from kafka_lagoon.tables import cluster_rows, group_rows
 from kafka_lagoon.tables.columns import TIMESTAMP, Column
@@ -121,3 +122,16 @@ def test_pieces_may_differ_in_their_dictionaries(is_dictionary_first: bool) -> N
     wanted = [one for piece in pieces for one in piece.to_pylist()]
     assert pq.read_table(pa.BufferReader(raw)).to_pylist() == wanted
     assert statistics.rows == 5
+
+
+def test_times_as_spark_may_write_them() -> None:
+    """INT96 has no time zone, and nanoseconds would end in 2262: the times are the same instants, in UTC."""
+    times = [datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC), datetime(2026, 11, 21, 12, 0, 0, 5000, tzinfo=UTC), None]
+    rows = pa.table({"id": [1, 2, 3], "checked_at": pa.array(times, TIMESTAMP)})
+    for is_int96 in (False, True):
+        sink = io.BytesIO()
+        pq.write_table(rows, sink, use_deprecated_int96_timestamps=is_int96)
+        read = table_of(sink.getvalue())
+        assert read.schema.types == rows.schema.types
+        assert read["checked_at"].to_pylist() == times
+        assert table_of(sink.getvalue(), ["id"]).column_names == ["id"]

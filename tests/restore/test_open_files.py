@@ -1,7 +1,9 @@
 """Data files stay open from one partition to the next, and small row groups are read once."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from kafka_lagoon.errors import TableError
@@ -73,3 +75,15 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
     gone = SourceFile(f"file:{tmp_path}/gone.parquet", is_one_topic=True)
     with pytest.raises(TableError, match=r"gone\.parquet cannot be read"):
         OpenFiles().columns(gone, 0, ("offset",))
+
+
+def test_times_as_spark_may_write_them(tmp_path: Path) -> None:
+    """OPTIMIZE by Spark may store times as INT96, which in nanoseconds end in 2262; a condition sees the same times."""
+    times = [datetime(9999, 12, 31, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC), None]
+    (file,) = write_files(tmp_path, [records(range(3), timestamp=times)])
+    path = file.url.removeprefix("file:")
+    pq.write_table(pq.read_table(path, partitioning=None), path, use_deprecated_int96_timestamps=True)
+    assert OpenFiles().columns(file, 0, ("timestamp",))["timestamp"].to_pylist() == times
+    chosen = wanted(0, 3, condition="timestamp > TIMESTAMPTZ '2027-01-01 00:00:00+00'")
+    (batch,) = read_archived([file], chosen, LIMIT, ("offset",))
+    assert batch.column("offset").to_pylist() == [0]

@@ -95,8 +95,15 @@ def table_of(parquet: bytes, columns: list[str] | None = None) -> pa.Table:
 
     With threads of Arrow's, one may let go of `parquet` when Python has shut down: bytes are Python's, so it asks for the
     GIL, which ends that thread and with it the process ("terminate called without an active exception", exit 134).
+
+    Spark may write times as INT96, which have no time zone and in nanoseconds end in 2262: they are instants in UTC.
     """
-    return pq.ParquetFile(pa.BufferReader(parquet), pre_buffer=False).read(columns=columns, use_threads=False)
+    file = pq.ParquetFile(pa.BufferReader(parquet), pre_buffer=False, coerce_int96_timestamp_unit="us")
+    rows = file.read(columns=columns, use_threads=False)
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type) and field.type.tz is None:
+            rows = rows.set_column(place, field.name, rows[field.name].cast(TIMESTAMP))
+    return rows
 
 
 def snapshot_date(header: SnapshotHeader) -> date:

@@ -100,4 +100,7 @@ def _open(file: SourceFile) -> pq.ParquetFile:
     opened = arrow_file(file.url, file.access)
     metadata = pq.read_metadata(opened)
     texts = [name for name in _TEXTS if name in metadata.schema.names]
-    return pq.ParquetFile(opened, metadata=metadata, read_dictionary=texts, pre_buffer=False)
+    # Spark may write times as INT96, which in nanoseconds end in 2262.
+    return pq.ParquetFile(
+        opened, metadata=metadata, read_dictionary=texts, pre_buffer=False, coerce_int96_timestamp_unit="us"
+    )
