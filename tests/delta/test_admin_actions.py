@@ -1,11 +1,13 @@
 """Rows of admin_actions are visible to every reader once they are written, with and without Spark."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import deltalake
@@ -15,6 +17,7 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.delta import admin_actions
 from kafka_lagoon.delta.admin_actions import recording, warehouse_for_actions
 from kafka_lagoon.delta.kernel import Kernel
+from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse, at_path
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.query import duckdb_engine
@@ -103,6 +106,33 @@ def test_rows_that_others_take_away(warehouse: Warehouse, operation: Callable[[W
         operation(warehouse, ADMIN_ACTIONS.name)
         with pytest.raises(TableError, match=r"^table admin_actions .* rows that this run counts on are gone"):
             recorder.write(finished(NOON_MS))
+
+
+@pytest.mark.parametrize(
+    "last", [{"add": {"path": "a", "dataChange": True}}, {"commitInfo": {"timestamp": CLOCK.now_ms() - 700_000}}]
+)
+def test_others_say_nothing_of_a_run(tmp_path: Path, last: dict[str, Any]) -> None:
+    """A commit of others without a time, or with that of a clock that is late, does not make a run look dead."""
+    begun = {"commitInfo": {"timestamp": CLOCK.now_ms()}}, {"txn": {"appId": "lagoon/alter/one", "version": 1}}
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    for version, actions in ((1, begun), (2, (last,))):
+        (log / f"{version:020d}.json").write_text("\n".join(map(json.dumps, actions)))
+    storage = Storage(jvm=None, conf=None)
+    kernel = SimpleNamespace(storage=SimpleNamespace(local=lambda _: None, read=storage.read, size=storage.size))
+    kernel.last_transaction = lambda *_: 1
+    location = f"file:{tmp_path}"
+    table: Any = SimpleNamespace(
+        kernel=kernel,
+        locations={ADMIN_ACTIONS.name: location},
+        state=lambda _: SimpleNamespace(version=2, location=location),
+        opened={},
+    )
+    with pytest.raises(LockHeld, match="10 minutes"), recording(table, "one", CLOCK):
+        pass
+    later = replace(CLOCK, now_ms=lambda: CLOCK.now_ms() + 601_000)
+    with recording(table, "one", later):
+        pass
 
 
 @pytest.fixture(scope="module")

@@ -149,3 +149,19 @@ def test_commits_of_delta_rs(tmp_path: Path, operation: Callable[[str], object],
     made = commit_of(2, (tmp_path / "table" / "_delta_log" / f"{2:020d}.json").read_bytes())
     assert made.kind is kind
     assert said in str(made)
+
+
+@pytest.mark.parametrize(
+    ("log", "is_before"),
+    [
+        (log_of("WRITE", ADD, timestamp=999), True),
+        (log_of("WRITE", ADD, timestamp=1000), False),
+        (log_of("WRITE", ADD), False),
+        (json.dumps(ADD).encode(), False),
+        (None, True),
+    ],
+    ids=["older", "as old", "no time", "no commitInfo", "gone"],
+)
+def test_the_time_of_a_commit_may_be_missing(log: bytes | None, is_before: bool) -> None:
+    """A commit without a time says nothing about those before it; one that is gone has none before it."""
+    assert commit_of(7, log).is_before(1000) == is_before

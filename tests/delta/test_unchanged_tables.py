@@ -1,17 +1,22 @@
 """Unchanged rows are stored once a day, and every reader finds them for each snapshot."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
 import polars as pl
 import pytest
 
+from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of
 from kafka_lagoon.delta.publish import publish, snapshot_lock, stored_tables
+from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ChecksFailed
+from kafka_lagoon.tables.schema import STATE_TABLES
 from kafka_lagoon.tables.security_rows import AclRow
 from kafka_lagoon.tables.snapshot_rows import Snapshot, TableState
 from kafka_lagoon.tables.table_states import StoredTable
@@ -111,6 +116,27 @@ def test_rows_that_others_took_away_are_stored_again(
     warehouse.opened.clear()
     with snapshot_lock(warehouse, "default", CLOCK) as lock:
         assert (set(stored_tables(lock, NOON_MS)) == {"acls"}) == is_there
+
+
+def test_a_commit_without_a_time_hides_none_before_it(tmp_path: Path) -> None:
+    """Rows that were replaced are stored again, also where a later commit of others does not tell its time."""
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    info, remove = {"commitInfo": {"timestamp": NOON_MS + 3 * HOUR_MS}}, {"remove": {"path": "a", "dataChange": True}}
+    for version, actions in ((1, (info, remove)), (2, ({"add": {"path": "b", "dataChange": True}},))):
+        (log / f"{version:020d}.json").write_text("\n".join(map(json.dumps, actions)))
+    published, storage, header = attempt(1), Storage(jvm=None, conf=None), STATE_TABLES[-1]
+    data, _ = parquet_of(arrow_blocks(header, published.header, published.rows[header.row]))
+    url = storage.write(f"file:{tmp_path}/snapshot.parquet", data).url
+    lake = SimpleNamespace(
+        kernel=SimpleNamespace(storage=storage, files=lambda *_: [url]),
+        locations={"acls": f"file:{tmp_path}"},
+        base=lambda _: SimpleNamespace(version=2),
+    )
+    lock: Any = SimpleNamespace(warehouse=lake, history=None, cluster="default")
+    assert stored_tables(lock, NOON_MS) == {}
+    (log / f"{1:020d}.json").write_text(json.dumps(info))
+    assert set(stored_tables(lock, NOON_MS)) == {"acls"}
 
 
 def test_a_table_that_was_made_again_has_no_stored_rows(warehouse: Warehouse) -> None:

@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime
 from kafka_lagoon import log
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.files import DataFile
-from kafka_lagoon.delta.foreign_commits import commits_between
+from kafka_lagoon.delta.foreign_commits import CLOCKS_DIFFER_MS, commits_between
 from kafka_lagoon.delta.kernel import Fence, Fenced, State
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.sessionless import without_session
@@ -128,10 +128,10 @@ def _is_silent(warehouse: Warehouse, state: State, app_id: str, clock: Clock) ->
     storage = warehouse.kernel.storage
     for version in range(state.version, 0, -1):
         (commit,) = commits_between(storage, state.location, version - 1, version)
-        if commit.at_ms < since_ms:  # earlier commits are no longer in the log, or are older
-            return True
         if app_id in commit.transactions:
-            return False
+            return commit.at_ms < since_ms
+        if commit.is_before(since_ms - CLOCKS_DIFFER_MS):  # and so are all that precede it
+            return True
     return True
 
 

@@ -20,6 +20,7 @@ ENGINE_INFO = "kafka-lagoon"
 _OUR_APPLICATIONS = "lagoon/"  # the prefix of the application ids of all our transactions
 _ROW_OPERATIONS = frozenset({"DELETE", "UPDATE", "MERGE", "TRUNCATE"})
 _RESTORE = "RESTORE"
+CLOCKS_DIFFER_MS = 3_600_000  # commits have the time of their writer's clock
 _READ_AT_ONCE = 16  # commits; on object stores each is a request
 _OF_A_FILE: Mapping[str, Any] = {"add": None}  # in place of an action whose content does not matter
 
@@ -51,6 +52,13 @@ class Commit:
     restored_version: int | None = None
     transactions: Mapping[str, int] = field(default_factory=dict)
     has_only_domains: bool = False
+
+    def is_before(self, time_ms: int) -> bool:
+        """True if no commit from `time_ms` on is among this one and those before it: it is older, or not in the log any more.
+
+        Delta's protocol lets writers leave the time out, which says nothing.
+        """
+        return self.kind is Kind.GONE or 0 < self.at_ms < time_ms
 
     def __str__(self) -> str:
         """A description of the commit for messages."""

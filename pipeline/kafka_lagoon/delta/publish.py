@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, snapshot_date, table_of
 from kafka_lagoon.delta.files import DataFile
-from kafka_lagoon.delta.foreign_commits import Commit, commits_between, contradiction
+from kafka_lagoon.delta.foreign_commits import CLOCKS_DIFFER_MS, Commit, commits_between, contradiction
 from kafka_lagoon.delta.kernel import Fence, Fenced, State
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse, refuse_replaced
 from kafka_lagoon.delta.withdraw import withdraw
@@ -29,7 +29,6 @@ from kafka_lagoon.tables.snapshot_rows import Snapshot
 from kafka_lagoon.tables.table import Table
 from kafka_lagoon.tables.table_states import StoredTable
 
-_CLOCKS_DIFFER_MS = 3_600_000
 _FACTS, _SNAPSHOTS = STATE_TABLES[:-1], STATE_TABLES[-1]
 
 
@@ -144,7 +143,7 @@ def _has_lost_rows(warehouse: Warehouse, table: str, stored: StoredTable, day: d
     commits, version = list[Commit](), state.version
     while version > 0:
         (commit,) = commits_between(warehouse.kernel.storage, location, version - 1, version)
-        if commit.at_ms < stored.captured_at_ms - _CLOCKS_DIFFER_MS:
+        if commit.is_before(stored.captured_at_ms - CLOCKS_DIFFER_MS):
             break
         commits.insert(0, commit)
         version -= 1
