@@ -1,7 +1,9 @@
 """An attempt counts the records of those before it only if none of them can be missing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,8 +11,11 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import TargetChanged
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import ReadOptions
+from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.produce.transactions import Transaction
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
-from kafka_lagoon.restore import partition_writer
+from kafka_lagoon.records.encoding import TRANSACTIONAL, Producer, encode_batch
+from kafka_lagoon.restore import partition_writer, tasks
 from kafka_lagoon.restore.offset_map import OffsetRange
 from kafka_lagoon.restore.own_records import find_own_records
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
@@ -19,12 +24,41 @@ from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, _Written,
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.compare.logs import append, record
-from tests.fake.cluster import FakeCluster, FakePartition
+from tests.fake.cluster import FakeBatch, FakeCluster, FakeGroup, FakePartition
 from tests.restore.lake import records, wanted, write_files
 
 PRODUCER_ID, RECORDS = 4000, 20
 BEGIN = Position(next_offset=0, target_offset=0)
 Attempt = Callable[[], WorkResult]
+
+
+PLAN = RestorePlan(
+    restore_id="r",
+    request={},
+    source_cluster="old",
+    source_cluster_id="old",
+    target_cluster="new",
+    target_cluster_id="new",
+    codec=0,
+    producer_id=PRODUCER_ID,
+    producer_epoch=0,
+    planned_at_ms=0,
+    snapshot_id=None,
+    partitions=(),
+)
+
+
+def task_settings(kafka: KafkaSettings, plan: RestorePlan) -> TaskSettings:
+    """Make the settings of a round of a minute."""
+    return TaskSettings(
+        kafka=kafka,
+        clock=CLOCK,
+        plan=plan,
+        reading=ReadOptions(fetch_wait_ms=10, stall_timeout_ms=2_000),
+        memory_bytes=1 << 24,
+        timeout_ms=2_000,
+        ends_at_ms=CLOCK.now_ms() + 60_000,
+    )
 
 
 @pytest.fixture
@@ -53,32 +87,10 @@ def work(folder: Path) -> Work:
 def attempt(connect: Callable[[], Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Attempt:
     """Make one attempt from the begin, in batches of one record."""
     monkeypatch.setattr(partition_writer, "TARGET_BATCH_BYTES", 60)
-    plan = RestorePlan(
-        restore_id="r",
-        request={},
-        source_cluster="old",
-        source_cluster_id="old",
-        target_cluster="new",
-        target_cluster_id="new",
-        codec=0,
-        producer_id=PRODUCER_ID,
-        producer_epoch=0,
-        planned_at_ms=0,
-        snapshot_id=None,
-        partitions=(),
-    )
     kafka, of_partition = connect().settings, work(tmp_path)
 
     def attempt() -> WorkResult:
-        settings = TaskSettings(
-            kafka=kafka,
-            clock=CLOCK,
-            plan=plan,
-            reading=ReadOptions(fetch_wait_ms=10, stall_timeout_ms=2_000),
-            memory_bytes=1 << 24,
-            timeout_ms=2_000,
-            ends_at_ms=CLOCK.now_ms() + 60_000,
-        )
+        settings = task_settings(kafka, PLAN)
         (result,) = restore_partitions(settings, [of_partition])
         return result
 
@@ -153,6 +165,36 @@ def test_records_of_others_that_compaction_removed(state: FakeCluster, target: F
     remembers(state, RECORDS - 1)
     result = attempt()
     assert (result.failure, result.ranges) == (None, [OffsetRange(0, 2, RECORDS)])
+
+
+@pytest.mark.parametrize(("days", "is_refused"), [(8, True), (0, False)])
+def test_records_that_brokers_have_forgotten(
+    state: FakeCluster,
+    connect: Callable[[], Cluster],
+    target: FakePartition,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    days: int,
+    is_refused: bool,
+) -> None:
+    """A week later neither the transactional id is known nor the group: what a killed run wrote is not written again."""
+    data = encode_batch([record(0), record(1)], producer=Producer(7, 3, 0), attributes=TRANSACTIONAL)
+    target.append(FakeBatch(0, 1, data))
+    state.groups = {"lagoon-restore-r": FakeGroup(coordinator_id=1)}
+    new = Transaction(transactional_id="r", producer_id=9, epoch=0, timeout_ms=60_000, is_implicit=True)
+    monkeypatch.setattr(tasks, "TransactionalProducer", lambda *_: SimpleNamespace(begin=lambda _: new))
+    began: list[object] = []
+
+    def writer(*given: object) -> None:
+        began.append(given)
+        raise TargetChanged("t", 0, "is written to")
+
+    monkeypatch.setattr(tasks, "PartitionWriter", writer)
+    planned_at_ms = CLOCK.now_ms() - days * 86_400_000
+    settings = task_settings(connect().settings, replace(PLAN, is_transactional=True, planned_at_ms=planned_at_ms))
+    (result,) = restore_partitions(settings, [work(tmp_path)])
+    assert bool(began) == (not is_refused)
+    assert ("has 2 records of transactions since the restore was planned" in str(result.failure)) == is_refused
 
 
 def test_a_target_that_was_truncated(tmp_path: Path) -> None:

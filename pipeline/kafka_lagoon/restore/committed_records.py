@@ -9,11 +9,13 @@ from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, TargetChanged
 from kafka_lagoon.fetch.ranges import LogBounds
+from kafka_lagoon.produce.transactions import Transaction
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.topic_partition import TopicPartition
 
 _PAUSE_S = 0.1
+_REMEMBERED_MS = 24 * 3_600_000  # by default a week
 
 
 def check_committed(
@@ -29,6 +31,21 @@ def check_committed(
             *target, f"{has}: open transactions of others hold the rest back; run it again when they have ended"
         )
     raise TargetChanged(*target, f"{has}: some were deleted or compacted")
+
+
+def refuse_forgotten(target: TopicPartition, first: Transaction, others: int, age_ms: int) -> None:
+    """Raise TargetChanged if records in the target may be those of a restore that brokers have forgotten.
+
+    Call it if the restore has counted nothing in the target: then the numbers of `check_committed` agree also where both are
+    forgotten, the transactional id and the group. Coordinators begin a new id with epoch 0. `others` counts records of
+    transactions since the restore began, `age_ms` ago.
+    """
+    if others and first.epoch == 0 and age_ms >= _REMEMBERED_MS:
+        raise TargetChanged(
+            *target,
+            f"has {others} records of transactions since the restore was planned, and brokers do not know any more whether "
+            "they are its own (transactional.id.expiration.ms, offsets.retention.minutes): start another restore with --new",
+        )
 
 
 def refused(failure: Failure) -> BrokerError:

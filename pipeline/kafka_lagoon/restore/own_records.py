@@ -25,10 +25,14 @@ from kafka_lagoon.topic_partition import TopicPartition
 
 @frozen
 class OwnRecords:
-    """The offsets of the records of a restore; `compacted` counts offsets in between without a record, of whoever wrote it."""
+    """The offsets of the records of a restore; `compacted` counts offsets in between without a record, of whoever wrote it.
+
+    `others` counts records of other producers that are like those of the restore in that they have a transaction, or none.
+    """
 
     offsets: NDArray[np.int64]
     compacted: int = 0
+    others: int = 0
 
 
 def find_own_records(
@@ -60,14 +64,17 @@ def find_own_records(
         stable_end=log.last_stable_offset,
     )
     reader = SplitReader(cluster, split, _options(options, in_transactions=in_transactions))
-    results = [_offsets(batch, producer_ids, in_transactions=in_transactions) for batch in reader.batches()]
+    results, others = [np.empty(0, np.int64)], 0
+    for batch in reader.batches():
+        ours, more = _offsets(batch, producer_ids, in_transactions=in_transactions)
+        results.append(ours)
+        others += more
     outcome = reader.outcome
     if outcome.failure:
         raise BrokerError(-1, outcome.failure, FETCH.name, f"{partition.topic}-{partition.partition}", outcome.detail)
     if outcome.counts.lost or outcome.counts.corrupt:
         raise TargetChanged(*partition, f"no longer has all records that were written since offset {from_offset}")
-    offsets = np.concatenate([np.empty(0, np.int64), *results])
-    return OwnRecords(offsets=offsets, compacted=outcome.counts.compacted)
+    return OwnRecords(offsets=np.concatenate(results), compacted=outcome.counts.compacted, others=others)
 
 
 def last_sequences(
@@ -96,8 +103,11 @@ def _options(options: ReadOptions, *, in_transactions: bool) -> ReadOptions:
     )
 
 
-def _offsets(batch: pa.RecordBatch, producer_ids: Iterable[int], *, in_transactions: bool) -> NDArray[np.int64]:
-    ours = pc.is_in(batch.column("producer_id"), value_set=pa.array(sorted(producer_ids), pa.int64()))
-    alike = pc.equal(batch.column("is_transactional"), in_transactions)
-    offsets: NDArray[np.int64] = batch.column("offset").filter(pc.and_(ours, alike)).to_numpy()
-    return offsets
+def _offsets(
+    batch: pa.RecordBatch, producer_ids: Iterable[int], *, in_transactions: bool
+) -> tuple[NDArray[np.int64], int]:
+    """The offsets of the producers' records, and the number of those of others."""
+    alike = batch.filter(pc.equal(batch.column("is_transactional"), in_transactions))
+    is_ours = pc.is_in(alike.column("producer_id"), value_set=pa.array(sorted(producer_ids), pa.int64()))
+    offsets: NDArray[np.int64] = alike.column("offset").filter(is_ours).to_numpy()
+    return offsets, alike.num_rows - len(offsets)

@@ -29,7 +29,7 @@ from kafka_lagoon.records.digests import record_hashes
 from kafka_lagoon.records.encoding import Producer
 from kafka_lagoon.restore.archive_reader import read_archived
 from kafka_lagoon.restore.asked_together import AskedTogether, logs_of
-from kafka_lagoon.restore.committed_records import check_committed, refused
+from kafka_lagoon.restore.committed_records import check_committed, refuse_forgotten, refused
 from kafka_lagoon.restore.offset_map import OffsetRange, batch_ranges, joined
 from kafka_lagoon.restore.open_files import OpenFiles, SourceFile
 from kafka_lagoon.restore.own_records import OwnRecords, find_own_records, last_sequences
@@ -302,6 +302,8 @@ def _write_in_transactions(task: _Task, written: _Written, rows: _Rows) -> None:
     own = _find(task, written, log, {first.producer_id, plan.producer_id})
     in_target = written.position.written + len(own.offsets)
     check_committed(cluster, plan.group_id, target, in_target, log, task.deadline())
+    if not in_target:
+        refuse_forgotten(target, first, own.others, settings.clock.now_ms() - plan.planned_at_ms)
     _take_found(written, rows, own.offsets)
     transaction: Transaction | None = first
     batches = rows.until_round_ends()
