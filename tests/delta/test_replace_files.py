@@ -158,7 +158,7 @@ def test_a_file_that_cannot_be_looked_for() -> None:
 
 
 def test_a_version_that_is_another_commit() -> None:
-    """Of two writers that a log store does not keep apart one is told."""
+    """Of two writers that a log store does not keep apart one fails."""
     lake = _Lake()
     lake.kernel.added = lambda *_: [f"{LOCATION}/theirs.parquet"]
     with pytest.raises(TableError, match=r"version 7 of table stored_changes is not what was committed"):
