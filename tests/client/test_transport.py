@@ -1,7 +1,9 @@
 """Streams through TLS: bytes in both directions, closing, deadlines, and checks of the peer."""
 
+import select
 import socket
 import ssl
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -10,7 +12,7 @@ from contextlib import ExitStack
 import pytest
 
 from kafka_lagoon.client.tls import context
-from kafka_lagoon.client.tls_stream import server_name
+from kafka_lagoon.client.tls_stream import secured, server_name
 from kafka_lagoon.client.transport import Transport
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConnectionFailed, ConnectionLost, DeadlinePassed
@@ -147,6 +149,26 @@ def test_a_peer_that_hangs_up() -> None:
         "closed by the peer before TLS began: a listener without TLS does that, see security_protocol, and a broker whose "
         "quota connection_creation_rate is exceeded"
     )
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 503 Service Unavailable\r\n"])
+def test_a_peer_that_resets_before_tls(answer: bytes, *, is_known: bool) -> None:
+    """A proxy without a broker behind it resets what it has accepted: that is a lost connection even before TLS begins."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ours = socket.create_connection(server.getsockname())
+        theirs, _ = server.accept()
+        theirs.sendall(answer)
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        theirs.close()
+    select.select([ours], [], [], 5)
+    ours.setblocking(False)
+    if is_known:
+        ours.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    with pytest.raises(ConnectionLost) as caught:
+        secured(ours, context(tls_settings()), "127.0.0.1", "127.0.0.1:1", Deadline.after(CLOCK, 5_000))
+    assert caught.value.phase == "tls"
+    assert ours.fileno() == -1
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -128,6 +128,9 @@ def secured(stream: "socket.socket", tls: ssl.SSLContext, host: str, address: st
     except ValueError as cause:
         stream.close()
         raise ConnectionFailed(address, "tls", f"{name!r} is not a name that a certificate can have") from cause
+    except OSError as cause:  # the peer has reset the connection since it accepted it: wrapping it looks at its state
+        stream.close()
+        raise ConnectionLost(address, "tls", tls_faults.CLOSED, in_flight=0) from cause
     try:
         _shake_hands(secured, name, address, deadline)
     except BaseException:
@@ -149,6 +152,8 @@ def _shake_hands(stream: ssl.SSLSocket, name: str, address: str, deadline: Deadl
             raise ConnectionLost(address, "tls", tls_faults.CLOSED, in_flight=0) from cause
         except ssl.SSLError as cause:
             raise ConnectionFailed(address, "tls", tls_faults.refusal(cause, name, stream)) from cause
+        except OSError as cause:  # such as ENOTCONN after a reset, or EHOSTUNREACH
+            raise ConnectionLost(address, "tls", cause.strerror or str(cause), in_flight=0) from cause
         if not _wait(poll, stream, wants, deadline.remaining() * 1000):
             raise DeadlinePassed(address, "tls", deadline.budget_ms)
 
