@@ -288,6 +288,19 @@ def test_a_broker_that_never_answers_is_waited_for_once(state: FakeCluster, conn
     assert {failure.attempts for failure in second.failures.values()} == {1}
 
 
+def test_a_broker_that_answers_again_is_retried_again(state: FakeCluster, connect: Connect) -> None:
+    """A broker that hung while it was restarted is like any other from its next answer on, as long as the connections live."""
+    cluster = connect()
+    hang = Fault(LIST_OFFSETS.key, Hang(), node_id=2, times=ALWAYS)
+    state.faults.append(hang)
+    assert {failure.node_id for failure in ends(cluster, 1_000).failures.values()} == {2}
+    hang.times = 0
+    assert not ends(cluster).failures
+    state.faults.append(Fault(LIST_OFFSETS.key, Close(), node_id=2, times=3))
+    again = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert set(again.answers) == set(ORDERS)
+
+
 def test_garbage_is_a_failure_of_what_was_asked(state: FakeCluster, connect: Connect) -> None:
     """After garbage the request is not repeated; the other items have responses."""
     cluster = connect()

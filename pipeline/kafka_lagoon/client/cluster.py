@@ -67,7 +67,8 @@ class Cluster:
         self.refusals: dict[
             Failure, None
         ] = {}  # items that were left out of descriptions of the cluster and its topics, each once
-        self.unreachable: set[int] = set()  # brokers that a request spent its whole deadline on; they get one attempt
+        # Brokers that a request spent its whole deadline on; they get one attempt until they answer.
+        self.unreachable: set[int] = set()
         self._left_at: dict[int, float] = {}  # when metadata named a broker no more
         self._coordinators: dict[tuple[int, str], int] = {}  # broker ids by FindCoordinator's type of key, and key
         self._bootstrap = [self._broker(None, host, port) for host, port in settings.addresses()]
@@ -225,7 +226,10 @@ class Cluster:
         """
 
         def ask(node_id: int) -> list[Reply]:
-            return self.brokers[node_id].ask_all(calls[node_id], deadline)
+            replies = self.brokers[node_id].ask_all(calls[node_id], deadline)
+            if not all(isinstance(reply.outcome, PipelineError) for reply in replies):
+                self.unreachable.discard(node_id)  # it was restarted, or only our own pace took all of the time
+            return replies
 
         if len(calls) > 1:
             from kafka_lagoon.client.ordered_threads import in_order  # noqa: PLC0415  not needed to ask one broker
