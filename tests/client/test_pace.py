@@ -73,3 +73,21 @@ def test_requests_in_flight(monkeypatch: pytest.MonkeyPatch, limit: int) -> None
     """No more requests are in flight than the setting allows, and the statistics count them."""
     broker, _ = requested(monkeypatch, 20, max_in_flight_requests_per_connection=limit)
     assert broker._access.request_stats.by_api[LIST_GROUPS.name, 1].most_in_flight == limit
+
+
+def test_a_wait_that_outlasts_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker closes a connection that was idle while we kept the pace: a request that is sent once gets a new one after it."""
+    hands, connected = Hands(), list[Loopback]()
+
+    def connect(*_: object) -> Loopback:
+        connected.append(Loopback({LIST_GROUPS.key: ListGroupsResponse}))
+        return connected[-1]
+
+    monkeypatch.setattr(Transport, "connect", connect)
+    broker = Broker(1, "127.0.0.1", 9092, access(hands.clock(), max_bytes_per_second=1_000))
+    call, deadline = Call(LIST_GROUPS, ListGroupsRequest(), once=True), Deadline.after(hands.clock(), 900_000)
+    broker.ask_all([call], deadline)
+    broker._access.pace.spent(400_000)  # by the connections to other brokers
+    (reply,) = broker.ask_all([call], deadline)
+    assert isinstance(reply.outcome, ListGroupsResponse)
+    assert [transport.is_closed for transport in connected] == [True, False]

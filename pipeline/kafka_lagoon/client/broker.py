@@ -165,6 +165,7 @@ class Broker:
         sent_at: list[float] = []
         while answered < len(ready):
             if not session.in_flight:
+                session.keep_pace(deadline)  # first: the session may expire, or count as idle, while it waits
                 session = self._ready(deadline)
             while (
                 len(sent_at) < len(ready)
@@ -172,7 +173,8 @@ class Broker:
                 and len(outgoing) < _ENOUGH
                 and not session.must_reauthenticate
             ):
-                session.keep_pace(deadline)
+                if session.in_flight:
+                    session.keep_pace(deadline)
                 i, version = ready[len(sent_at)]
                 outgoing += session.frame(calls[i].api, version, calls[i].request)
                 sent_at.append(clock.monotonic())
