@@ -192,6 +192,27 @@ def test_the_log_start_moves_meanwhile(
     assert (outcome.counts.lost, outcome.failure) == (first_left - position, None)
 
 
+def test_the_leader_is_gone_after_the_log_start_moved(state: FakeCluster, connect: Connect) -> None:
+    """While the range of a log is looked up its leader fails: the next one is waited for, as in any other request."""
+
+    def move(answer: Any) -> Any:
+        log(state).log_start_offset, log(state).leader_id = 6, -1
+        answer.responses[0].partitions[0].error_code = 1
+        return answer
+
+    def elect(answer: Any) -> Any:
+        answers.append(answer)
+        if len(answers) == 6:
+            log(state).leader_id, log(state).leader_epoch = 3, 1
+        return answer
+
+    fill(state)
+    cluster, answers = connect(), list[Any]()
+    state.faults += [Fault(FETCH.key, Altered(move)), Fault(METADATA.key, Altered(elect), times=1000)]
+    values, outcome = read(cluster, split(state), small(stall_timeout_ms=10_000))
+    assert (list(values), outcome.counts.lost, outcome.failure) == (list(range(6, 20)), 6, None)
+
+
 def test_within_an_answer(state: FakeCluster, connect: Connect) -> None:
     """The log starts in the middle of a batch of the same response."""
     fill(state)

@@ -6,7 +6,7 @@ for the error or one of ours. No answer of a broker raises. An empty answer is n
 
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LOCAL_START, LOG_START, list_offsets
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, refusal_name
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, refusal_name
 from kafka_lagoon.clock import backoff
 from kafka_lagoon.errors import (
     AddressRefused,
@@ -41,6 +41,9 @@ NO_PROGRESS, THROTTLED, BATCH_TOO_LARGE, CORRUPT_LOG = "NO_PROGRESS", "THROTTLED
 
 _MOVED = frozenset({NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH})
 _NO_TOPIC = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID})
+_PASSING = frozenset(
+    {"CONNECTION_LOST", "CONNECTION_FAILED", "DEADLINE_PASSED", "THROTTLED"}
+)  # failures without a code
 _CONFIRMATIONS = 3  # equal answers in a row before every broker is asked, or an empty answer is believed
 _ATTEMPTS = 3  # after errors that Kafka calls final, or unreadable answers, which may be accidents
 
@@ -206,13 +209,23 @@ class Recovery:
         now = uuid_text(topic.topic_id)
         return TOPIC_RECREATED if self._split.topic_id and now and now != self._split.topic_id else None
 
+    def _without_range(self, failure: Failure) -> Decision:
+        """Decide after the leader did not tell its range: it may be gone in the meantime, as it was before."""
+        if failure.code in _NO_TOPIC:
+            return self._find_topic(failure.name)
+        may_pass = failure.name in _PASSING if failure.code is None else error_code(failure.code).retriable
+        return (
+            self._again(failure.name, failure.message, refresh=True)
+            if may_pass
+            else Stop(failure.name, failure.message)
+        )
+
     def _find_range(self, position: FetchPosition) -> Decision:
         """Decide after an offset was out of range: before the log's start or after its end, or with a forgotten epoch."""
         gathered = list_offsets(self._cluster, [self._partition], [LOG_START, HIGH_WATERMARK], self._deadline)
         failure = next((kind.failures[self._partition] for kind in gathered.values() if kind.failures), None)
         if failure:
-            is_gone = failure.code in _NO_TOPIC
-            return self._find_topic(failure.name) if is_gone else Stop(failure.name, failure.message)
+            return self._without_range(failure)
         start, end = (gathered[kind].answers[self._partition].offset for kind in (LOG_START, HIGH_WATERMARK))
         if start > position.offset:
             return SkipTo(start)
