@@ -7,6 +7,7 @@ import pytest
 
 from kafka_lagoon.fetch.small_partitions import SmallPartitions
 from kafka_lagoon.fetch.stalls import Limits
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS, TOPIC
 from tests.clock import CLOCK
 from tests.fake.batches import batch
@@ -57,6 +58,20 @@ def test_a_policy_that_is_refused(state: FakeCluster, connect: Connect) -> None:
     state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(refused), times=100))
     _, outcome = read(connect(), split(state), small())
     assert (outcome.counts.compacted, outcome.counts.lost) == (10, 0)
+
+
+def test_a_broker_that_does_not_know_the_topic(state: FakeCluster, connect: Connect) -> None:
+    """A broker that is cut off from the controller knows no new topic: another one tells the policy, or a loss had no row."""
+
+    def unknown(answer: Any) -> Any:
+        results = [replace(one, error_code=UNKNOWN_TOPIC_OR_PARTITION, configs=()) for one in answer.results]
+        return replace(answer, results=tuple(results))
+
+    gaps(state)
+    policy(state, "delete")
+    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(unknown), node_id=1, times=100))
+    _, outcome = read(connect(), split(state), small())
+    assert (outcome.counts.compacted, outcome.counts.lost) == (0, 10)
 
 
 def test_an_end_without_records(state: FakeCluster, connect: Connect) -> None:

@@ -73,6 +73,7 @@ class ByAny:
     def __init__(self, cluster: Cluster, scope: Callable[[Any], Scope]) -> None:
         self._cluster = cluster
         self.scope_of = scope
+        self._node_id: int | None = None
         self._node_id = self._chosen()
 
     def node_of(self, item: Hashable) -> int | None:  # noqa: ARG002  the same for all
@@ -85,10 +86,13 @@ class ByAny:
         self._node_id = self._chosen()
 
     def _chosen(self) -> int | None:
-        """A broker that did not fail last time, if there is one."""
+        """A broker that did not fail last time, if there is one, and another one than before: that may not know an item yet."""
         brokers, unreachable = self._cluster.brokers, self._cluster.unreachable
-        order = sorted(brokers, key=lambda node_id: (node_id in unreachable, brokers[node_id].failing))
-        return order[0] if order else None
+
+        def rank(node_id: int) -> tuple[bool, ...]:
+            return node_id in unreachable, brokers[node_id].failing, node_id == self._node_id
+
+        return min(brokers, key=rank, default=None)
 
 
 class ByController:
