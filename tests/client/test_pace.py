@@ -2,12 +2,13 @@
 
 import pytest
 
-from kafka_lagoon.client.broker import Broker, Call
+from kafka_lagoon.client.broker import Broker, Call, may_have_arrived
 from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.session import Transport
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import DeadlinePassed
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
+from kafka_lagoon.protocol.messages.produce import NO_ACKS, PRODUCE, ProduceRequest
 from tests.client.loopback import Loopback, access
 from tests.clock import Hands
 
@@ -68,11 +69,47 @@ def test_a_deadline_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
         requested(monkeypatch, 200, max_bytes_per_second=10)
 
 
+def test_a_request_that_was_never_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An alteration whose time has passed before the pace let it out cannot have been carried out."""
+    broker, hands = requested(monkeypatch, 1, max_bytes_per_second=1_000)
+    broker._access.pace.spent(1_000_000)
+    call = Call(LIST_GROUPS, ListGroupsRequest(), once=True)
+    (reply,) = broker.ask_all([call], Deadline.after(hands.clock(), 60_000))
+    assert isinstance(reply.outcome, DeadlinePassed)
+    assert not may_have_arrived(reply.outcome)
+
+
 @pytest.mark.parametrize("limit", [1, 3, 5])
 def test_requests_in_flight(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
     """No more requests are in flight than the setting allows, and the statistics count them."""
     broker, _ = requested(monkeypatch, 20, max_in_flight_requests_per_connection=limit)
     assert broker._access.request_stats.by_api[LIST_GROUPS.name, 1].most_in_flight == limit
+
+
+class Acks0(Loopback):
+    """Takes Produce without a response."""
+
+    def exchange(self, outgoing: bytearray, room: memoryview, _deadline: Deadline, phase: str) -> int:
+        """Take what is sent, and answer the other requests."""
+        if not outgoing.startswith(PRODUCE.key.to_bytes(2, "big"), 4):
+            return super().exchange(outgoing, room, _deadline, phase)
+        outgoing.clear()
+        return 0
+
+
+def test_requests_without_a_response_wait_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Produce with acks=0 keeps the pace, though no response shows how much the broker has taken."""
+    hands = Hands()
+    monkeypatch.setattr(Transport, "connect", lambda *_: Acks0({}))
+    broker = Broker(1, "127.0.0.1", 9092, access(hands.clock(), max_bytes_per_second=1_000))
+    deadline, request = (
+        Deadline.after(hands.clock(), 900_000),
+        ProduceRequest(acks=NO_ACKS, timeout_ms=0, topic_data=()),
+    )
+    for _ in range(100):
+        broker.send_unanswered(PRODUCE, request, deadline)
+    seconds = exchanged(broker) / 1_000
+    assert 0.9 * seconds < hands.seconds <= seconds
 
 
 def test_a_wait_that_outlasts_the_session(monkeypatch: pytest.MonkeyPatch) -> None:

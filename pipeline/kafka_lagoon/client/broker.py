@@ -120,7 +120,8 @@ class Broker:
     ) -> None:
         """Send a request that has no response (Produce with acks=0); returns when its last byte has been sent."""
         try:
-            session = self._ready(deadline)
+            self._ready(deadline).keep_pace(deadline)
+            session = self._ready(deadline)  # again: it may have expired during the wait
             version = session.version(api, within)
             outgoing = bytearray(session.unanswered_frame(api, version, request))
             while outgoing:

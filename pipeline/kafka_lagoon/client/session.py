@@ -183,7 +183,8 @@ class Session:
     def keep_pace(self, deadline: Deadline) -> None:
         """Wait until another request may be sent, where a limit of bytes a second is set."""
         if not self._pace.wait(deadline):
-            raise DeadlinePassed(self.address, "exchange", deadline.budget_ms)
+            phase = "exchange" if self.in_flight else "throttled"  # then nothing has arrived
+            raise DeadlinePassed(self.address, phase, deadline.budget_ms)
 
     def record(self, answer: ReceivedResponse, sent_at: float) -> None:
         """Count a response in the request stats, and remember its throttle time."""
