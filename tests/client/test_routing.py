@@ -293,12 +293,12 @@ def test_a_broker_that_answers_again_is_retried_again(state: FakeCluster, connec
     cluster = connect()
     hang = Fault(LIST_OFFSETS.key, Hang(), node_id=2, times=ALWAYS)
     state.faults.append(hang)
-    assert {failure.node_id for failure in ends(cluster, 1_000).failures.values()} == {2}
+    assert 2 in {failure.node_id for failure in ends(cluster, 1_000).failures.values()}
     hang.times = 0
-    assert not ends(cluster).failures
+    assert not ends(cluster, 30_000).failures
     state.faults.append(Fault(LIST_OFFSETS.key, Close(), node_id=2, times=3))
-    again = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
-    assert set(again.answers) == set(ORDERS)
+    again = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon(30_000))[HIGH_WATERMARK]
+    assert not again.failures
 
 
 def test_garbage_is_a_failure_of_what_was_asked(state: FakeCluster, connect: Connect) -> None:
