@@ -5,15 +5,18 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kafka_lagoon.client.broker import Broker, Call
 from kafka_lagoon.client.cluster import Cluster, metadata_request
+from kafka_lagoon.client.transport import Transport
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import ConnectionLost, FrameTooLarge
+from kafka_lagoon.errors import ConnectionFailed, ConnectionLost, FrameTooLarge
 from kafka_lagoon.protocol.messages.fetch import BY_NAME, FETCH, FetchPartition, FetchRequest, FetchTopic
 from kafka_lagoon.protocol.messages.metadata import CREATES_NOTHING, METADATA
+from tests.client.loopback import Loopback, access
 from tests.clock import CLOCK
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeCluster
@@ -105,3 +108,26 @@ def test_a_connection_that_was_idle(connect: Callable[..., Cluster]) -> None:
     first._answered_at -= 600
     (reply,) = broker.ask_all([request], deadline)
     assert not isinstance(reply.outcome, Exception)
+
+
+def test_a_token_endpoint_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A login that gets no token says nothing about the address that the broker advertises, which was reached."""
+    connect = Transport.connect
+
+    def reached(host: str, port: int, *more: Any) -> Any:
+        return Loopback({}) if port == 9093 else connect(host, port, *more)
+
+    monkeypatch.setattr(Transport, "connect", reached)
+    oauth = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "OAUTHBEARER",
+        "allow_plaintext_credentials": True,
+        "sasl_oauthbearer_token_endpoint_url": "http://127.0.0.1:1/token",
+        "sasl_oauthbearer_allowed_urls": "http://127.0.0.1:1/token",
+        "sasl_oauthbearer_client_id": "lagoon",
+        "sasl_oauthbearer_client_secret": "word",
+    }
+    broker = Broker(2, "127.0.0.1", 9093, access(CLOCK, **oauth))
+    with pytest.raises(ConnectionFailed) as caught:
+        broker.ask(METADATA, metadata_request(()), Deadline.after(CLOCK, 5_000), CREATES_NOTHING)
+    assert str(caught.value) == "127.0.0.1:1: connect: Connection refused"

@@ -227,7 +227,8 @@ class Broker:
         try:
             self._session = Session.open(self.node_id, self.host, self.port, self._access, deadline)
         except ConnectionFailed as failure:
-            if failure.phase in _ADDRESS_PHASES and self._is_advertised():
+            is_ours = failure.address in (self.address, f"[{self.host}]:{self.port}")  # not that of a token endpoint
+            if is_ours and failure.phase in _ADDRESS_PHASES and self._is_advertised():
                 failure.hint = (
                     f"; broker {self.node_id} advertises this address: make it reachable from here, or change the "
                     f"broker's advertised.listeners"
