@@ -5,15 +5,16 @@ from typing import Any
 
 import pytest
 
+from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.small_partitions import SmallPartitions
-from kafka_lagoon.fetch.stalls import Limits
+from kafka_lagoon.fetch.stalls import RUN_DEADLINE_PASSED, Limits
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS, TOPIC
 from tests.clock import CLOCK
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeCluster
-from tests.fake.faults import Altered, Fault
-from tests.fetch.reading import QUICK, Connect, fill, log, read, small, split
+from tests.fake.faults import Altered, Fault, Slow
+from tests.fetch.reading import QUICK, Connect, check, fill, log, read, small, split
 
 TOPIC_AUTHORIZATION_FAILED = 29
 
@@ -72,6 +73,21 @@ def test_a_broker_that_does_not_know_the_topic(state: FakeCluster, connect: Conn
     state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(unknown), node_id=1, times=100))
     _, outcome = read(connect(), split(state), small())
     assert (outcome.counts.compacted, outcome.counts.lost) == (0, 10)
+
+
+def test_a_run_whose_time_is_up(state: FakeCluster, connect: Connect) -> None:
+    """What was read until then is explained all the same: no later run reads these offsets again."""
+    gaps(state)
+    policy(state, "delete")
+    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Slow(0.1)))
+    options = small(ends_at_ms=CLOCK.now_ms() + 60_000)
+    reader = SplitReader(connect(), split(state), options)
+    for _ in reader.batches():
+        assert reader._limits.run is not None
+        reader._limits.run.expires_at = 0.0
+    check(split(state), reader.outcome)
+    assert reader.outcome.failure == RUN_DEADLINE_PASSED
+    assert (reader.outcome.counts.compacted, reader.outcome.counts.lost > 0) == (0, True)
 
 
 def test_an_end_without_records(state: FakeCluster, connect: Connect) -> None:

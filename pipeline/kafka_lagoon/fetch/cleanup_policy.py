@@ -6,12 +6,16 @@ segment is gone from the leader's disk, or if the leader does not send what it h
 
 from kafka_lagoon.admin.configs import describe_configs
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.fetch.stalls import BOOTSTRAP, Limits
 from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.records.decoding import Counts
 
 CLEANUP_POLICY, COMPACT = "cleanup.policy", "compact"
+_LEAST_MS = (
+    5_000  # also after a run's deadline: without an answer a loss among the offsets read by then would have no row
+)
 
 
 class CleanupPolicies:
@@ -35,6 +39,8 @@ class CleanupPolicies:
 
     def _policy(self, topic: str) -> str | None:
         deadline = self._limits.waiting_for(BOOTSTRAP)
+        if deadline.remaining() * 1000 < _LEAST_MS:
+            deadline = Deadline.after(deadline.clock, _LEAST_MS)
         try:
             described = describe_configs(self._cluster, TOPIC, [topic], deadline, [CLEANUP_POLICY])
         except PipelineError:
