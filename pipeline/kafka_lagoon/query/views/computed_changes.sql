@@ -165,7 +165,15 @@ groups_of_days AS (
     AND groups.snapshot_id = unknown_commits.snapshot_id
     AND groups.snapshot_date = unknown_commits.snapshot_date
     AND groups.group_id = coalesce(unknown_commits.group_id, groups.group_id)
-  WHERE groups.problem IS NULL AND unknown_commits.snapshot_id IS NULL
+  -- A group was described if a member's protocol cannot be decoded, and commits are read without the description. Those of a
+  -- group that was deleted meanwhile are its parts.
+  WHERE
+    unknown_commits.snapshot_id IS NULL
+    AND (
+      groups.problem IS NULL
+      OR groups.problem = 'MEMBER_PROTOCOL_UNREADABLE'
+      OR seen.table_name = 'committed_offsets' AND groups.problem <> 'GROUP_ID_NOT_FOUND'
+    )
   GROUP BY seen.cluster, seen.cluster_id, seen.day, seen.table_name, groups.group_id
 ),
 grounds_of_days AS (

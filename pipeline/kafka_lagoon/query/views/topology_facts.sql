@@ -170,7 +170,9 @@ SELECT
   CASE names.attribute WHEN 'state' THEN state WHEN 'group_type' THEN group_type ELSE protocol END,
   NULL, NULL, NULL, group_id, NULL, NULL
 FROM (
-  SELECT *, explode(split('state group_type protocol', ' ')) AS attribute FROM consumer_groups_published WHERE problem IS NULL
+  SELECT *, explode(split('state group_type protocol', ' ')) AS attribute
+  FROM consumer_groups_published
+  WHERE problem IS NULL OR problem = 'MEMBER_PROTOCOL_UNREADABLE'
 ) AS names
 WHERE
   CASE names.attribute WHEN 'state' THEN state WHEN 'group_type' THEN group_type ELSE nullif(protocol, '') END
