@@ -11,6 +11,7 @@ from kafka_lagoon.report.groups import groups_of, histories, statuses, total_his
 from kafka_lagoon.report.page import RELATIONS, cluster_page, render
 from kafka_lagoon.report.scope import Scope, scopes
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow
+from kafka_lagoon.tables.table_states import table_state
 from tests.delta.lake import make_lake
 from tests.delta.samples import lag_row, row, snapshot
 from tests.duckdb_views import connected
@@ -60,6 +61,24 @@ def test_histories(scope: Scope) -> None:
     assert history["unknown"].lag == [Reading(10) if hour == 5 else Reading(4, is_partial=True) for hour in HOURS]
     assert history["fresh"].lag == [None] * len(HOURS)
     assert [one and one.is_partial for one in total_history(scope)] == [True] * len(HOURS)  # in hour 5 a broker failed
+
+
+def test_a_snapshot_without_the_list_of_groups_is_unknown(tmp_path: Path) -> None:
+    """Where no request for groups was answered the lag is unknown, not that of no group; where there is none it is not."""
+    facts = (row(ConsumerGroupRow, group_id="billing", state="Empty"), lag_row("billing", "orders", 0, lag=7))
+    outcomes = {1: "complete", 2: "failed", 3: "complete", 4: "complete"}
+    states = {
+        hour: tuple(table_state(name, outcome, 0, "any") for name in ("consumer_groups", "consumer_lag"))
+        for hour, outcome in outcomes.items()
+    }
+    of_hours = {1: facts, 2: (), 3: (), 4: facts}
+    made = make_lake(tmp_path, [snapshot(hour, *of_hours[hour], tables=states[hour]) for hour in outcomes])
+    with opened(made, RELATIONS) as ask:
+        (scope,) = scopes(ask, None, None, 24)
+        wanted = [Reading(7), Reading(None), None, Reading(7)]
+        assert total_history(scope) == wanted
+        history = histories(scope, groups_of(scope))["billing"]
+        assert (history.lag, history.time_lag[1:3]) == (wanted, [Reading(None), None])
 
 
 def test_status_by_the_rules_of_burrow(scope: Scope) -> None:

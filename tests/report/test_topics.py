@@ -1,10 +1,16 @@
 """Throughput, sizes and disks on the page."""
 
+from pathlib import Path
+
 import pytest
 
+from kafka_lagoon.query.duckdb_engine import opened
 from kafka_lagoon.report.charts import Reading
-from kafka_lagoon.report.scope import Scope
+from kafka_lagoon.report.scope import Scope, scopes
 from kafka_lagoon.report.topics import Disk, disks_of, flow_of, size_history, topics_of
+from kafka_lagoon.tables.table_states import table_state
+from tests.delta.lake import make_lake
+from tests.delta.samples import snapshot
 from tests.report.history import HOURS, LAST, SCRIPT
 
 
@@ -39,6 +45,15 @@ def test_disks(scope: Scope) -> None:
     sizes = size_history(scope)
     assert sizes[0] == Reading(8_000_000)
     assert [one and one.is_partial for one in sizes] == [hour == 5 for hour in HOURS]
+
+
+@pytest.mark.long
+def test_a_snapshot_without_log_dirs_has_an_unknown_size(tmp_path: Path) -> None:
+    """Where no broker returned its log directories the bytes are unknown; where settings left them out there are none."""
+    outcomes = {1: "failed", 2: "skipped"}
+    made = [snapshot(hour, tables=(table_state("log_dirs", outcomes[hour], 0, "any"),)) for hour in outcomes]
+    with opened(make_lake(tmp_path, made), {"snapshots", "log_dirs_published", "table_states"}) as ask:
+        assert size_history(scopes(ask, None, None, 24)[0]) == [Reading(None), None]
 
 
 def test_no_estimate_of_a_directory_that_has_failed_or_of_minutes() -> None:

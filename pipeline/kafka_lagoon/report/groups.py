@@ -161,11 +161,17 @@ def histories(scope: Scope, groups: Sequence[Group]) -> Mapping[str, GroupHistor
     cluster, points = scope.snapshot.cluster, len(scope.axis.points)
     lags: dict[str, list[Reading | None]] = {name: [None] * points for name in names}
     times: dict[str, list[Reading | None]] = {name: [None] * points for name in names}
+    incomplete = scope.incomplete_points("consumer_groups")
+    lacking = {name: set(incomplete) for name in names}  # it may have been there where it has no row
     for name, point, lag, time_lag, unknown_lags, unknown_times in scope.rows(statement, cluster, *names, cluster):
         if lag is not None or unknown_lags:  # else it has no commit, and there is nothing to draw
             lags[name][point] = Reading(lag, bool(unknown_lags))
         if time_lag is not None or unknown_times:
             times[name][point] = Reading(time_lag, bool(unknown_times))
+        lacking[name].discard(point)
+    for name, among in lacking.items():
+        for point in among:
+            lags[name][point] = times[name][point] = Reading(None)
     return {name: GroupHistory(lag=lags[name], time_lag=times[name]) for name in names}
 
 
@@ -187,8 +193,8 @@ def total_history(scope: Scope) -> Series:
             ON behind.snapshot_id = places.snapshot_id AND behind.snapshot_date = places.snapshot_date
           GROUP BY places.point, places.snapshot_id
         ) AS snapshot_sums GROUP BY point"""  # noqa: S608  names of ours
-    series: list[Reading | None] = [None] * len(scope.axis.points)
     incomplete = scope.incomplete_points("consumer_lag")
+    series = [Reading(None) if point in incomplete else None for point in range(len(scope.axis.points))]
     for point, lag, unknown in scope.rows(statement, scope.snapshot.cluster, scope.snapshot.cluster):
         series[point] = Reading(lag, bool(unknown) or point in incomplete)
     return series
