@@ -78,6 +78,20 @@ def test_a_late_run_of_an_earlier_slot_is_the_newest(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+def test_a_cluster_that_was_built_again_under_its_name(tmp_path: Path) -> None:
+    """Its history begins after the last snapshot of the other cluster; an id that no broker returned is none of another."""
+    ids = {1: "cluster-id", 2: "other", 3: "other", 4: "cluster-id", 5: None, 6: "cluster-id"}
+    made = [snapshot(hour) for hour in ids]
+    lake = make_lake(
+        tmp_path, [replace(one, header=replace(one.header, cluster_id=ids[hour])) for hour, one in enumerate(made, 1)]
+    )
+    with opened(lake, {"snapshots"}) as ask:
+        assert hours(scopes(ask, None, None, 24)[0]) == [4, 5, 6]
+        assert hours(scopes(ask, None, NOON_MS + 5 * HOUR_MS, 24)[0]) == [4, 5]
+        assert hours(scopes(ask, None, NOON_MS + 3 * HOUR_MS, 24)[0]) == [2, 3]
+
+
+@pytest.mark.long
 def test_points_that_lack_rows(tmp_path: Path) -> None:
     """Requests for a table failed in one snapshot; in another one its settings left the table out."""
     outcomes = {1: "complete", 2: "partial", 3: "skipped", 4: "complete", 5: "failed"}

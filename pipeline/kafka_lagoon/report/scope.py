@@ -202,9 +202,19 @@ def _scope(ask: Ask, snapshot: PublishedSnapshot, hours: int, others: Sequence[P
         WHERE cluster = ? AND snapshot_date BETWEEN DATE '{first_day}' AND DATE '{snapshot.snapshot_date}'
           AND unix_millis(captured_at) BETWEEN {from_ms} AND {snapshot.captured_ms}
         ORDER BY captured_at, snapshot_id"""  # noqa: S608  names of ours and numbers
-    runs = [PublishedSnapshot(*values) for values in tuples(ask(statement, snapshot.cluster))]
+    runs = _of_one_cluster([PublishedSnapshot(*values) for values in tuples(ask(statement, snapshot.cluster))])
     axis = timeline([one.captured_ms for one in runs], from_ms)
     return Scope(ask=ask, recent=ask, snapshot=snapshot, runs=runs, axis=axis, hours=hours, others=others)
+
+
+def _of_one_cluster(runs: Sequence[PublishedSnapshot]) -> Sequence[PublishedSnapshot]:
+    """The last of these snapshots, and those before it back to another id of the cluster.
+
+    As in the views, a cluster with another id under the same name is another one, whose lag and bytes are no earlier values.
+    """
+    known = [(number, one.cluster_id) for number, one in enumerate(runs, 1) if one.cluster_id is not None]
+    others = [number for number, cluster_id in known if cluster_id != known[-1][1]]
+    return runs[max(others, default=0) :]
 
 
 def _hours_before(at_ms: int, hours: int) -> int:
