@@ -136,8 +136,11 @@ differing AS (
     new_value
   FROM partition_differences
 ),
+-- A group that was answered has rows of all its commits, also of those that could not be read.
 unknown_commits AS (
-  SELECT DISTINCT cluster, snapshot_id, snapshot_date, group_id FROM collection_failures WHERE api = 'OffsetFetch'
+  SELECT DISTINCT cluster, snapshot_id, snapshot_date, group_id
+  FROM collection_failures
+  WHERE api = 'OffsetFetch' AND scope_type IS DISTINCT FROM 'group_partition'
 ),
 topics_of_days AS (
   SELECT seen.cluster, seen.cluster_id, seen.day, seen.table_name, topics.topic, topics.topic_id, array_agg(seen.place) AS places
@@ -152,7 +155,8 @@ topics_of_days AS (
   GROUP BY seen.cluster, seen.cluster_id, seen.day, seen.table_name, topics.topic, topics.topic_id
 ),
 groups_of_days AS (
-  SELECT seen.cluster, seen.cluster_id, seen.day, seen.table_name, groups.group_id, array_agg(seen.place) AS places
+  SELECT seen.cluster, seen.cluster_id, seen.day, seen.table_name, groups.group_id, array_agg(seen.place) AS places,
+    array_agg(seen.place) FILTER (WHERE unknown_commits.snapshot_id IS NULL) AS read_places
   FROM consumer_groups AS groups
   JOIN day_snapshots AS seen
     ON groups.cluster = seen.cluster
@@ -168,12 +172,9 @@ groups_of_days AS (
   -- A group was described if a member's protocol cannot be decoded, and commits are read without the description. Those of a
   -- group that was deleted meanwhile are its parts.
   WHERE
-    unknown_commits.snapshot_id IS NULL
-    AND (
-      groups.problem IS NULL
-      OR groups.problem = 'MEMBER_PROTOCOL_UNREADABLE'
-      OR seen.table_name = 'committed_offsets' AND groups.problem <> 'GROUP_ID_NOT_FOUND'
-    )
+    groups.problem IS NULL
+    OR groups.problem = 'MEMBER_PROTOCOL_UNREADABLE'
+    OR seen.table_name = 'committed_offsets' AND groups.problem <> 'GROUP_ID_NOT_FOUND'
   GROUP BY seen.cluster, seen.cluster_id, seen.day, seen.table_name, groups.group_id
 ),
 grounds_of_days AS (
@@ -251,6 +252,8 @@ LEFT JOIN groups_of_days AS same_groups
   AND changes.group_id = same_groups.group_id
   AND array_contains(same_groups.places, changes.place - 1)
   AND array_contains(same_groups.places, changes.place)
+  -- One failure may be that of several groups, which it does not name: a commit is gone only if none may be that of its group.
+  AND (changes.is_there OR array_contains(same_groups.read_places, changes.place))
 LEFT JOIN grounds_of_days AS grounds
   ON changes.cluster = grounds.cluster
   AND changes.cluster_id IS NOT DISTINCT FROM grounds.cluster_id
