@@ -127,8 +127,12 @@ joined AS (
     rates.delete_rate,
     sizes.size_bytes * 1.0E0
       / nullif(coalesce(sizes.offsets_on_disk, lags.high_watermark - lags.log_start_offset), 0) AS record_bytes,
-    -- After the last record there may be markers of transactions only.
-    lags.lag > 0 AND lags.time_lag_method IS DISTINCT FROM 'caught_up' AS has_unread,
+    -- After the last record there may be markers of transactions only, also where the records before them are lost.
+    least(lags.lag, lags.high_watermark - lags.log_start_offset) > 0
+      AND lags.time_lag_method IS DISTINCT FROM 'caught_up'
+      AND NOT coalesce(
+        lags.time_lag_method = 'below_log_start' AND lags.time_lag_ms = 0 AND lags.first_unread_timestamp IS NULL, FALSE
+      ) AS has_unread,
     -- Records that were lost before the group read them take no room in the log.
     least(lags.lag, lags.high_watermark - lags.log_start_offset) AS unread,
     unix_millis(lags.captured_at) AS captured_ms,
