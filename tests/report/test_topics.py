@@ -8,9 +8,10 @@ from kafka_lagoon.query.duckdb_engine import opened
 from kafka_lagoon.report.charts import Reading
 from kafka_lagoon.report.scope import Scope, scopes
 from kafka_lagoon.report.topics import Disk, disks_of, flow_of, size_history, topics_of
+from kafka_lagoon.tables.cluster_rows import PartitionRow, StoredReplicaRow, TopicRow
 from kafka_lagoon.tables.table_states import table_state
 from tests.delta.lake import make_lake
-from tests.delta.samples import snapshot
+from tests.delta.samples import HOUR_MS, NOON_MS, row, snapshot
 from tests.report.history import HOURS, LAST, SCRIPT
 
 
@@ -45,6 +46,36 @@ def test_disks(scope: Scope) -> None:
     sizes = size_history(scope)
     assert sizes[0] == Reading(8_000_000)
     assert [one and one.is_partial for one in sizes] == [hour == 5 for hour in HOURS]
+
+
+@pytest.mark.long
+def test_files_of_a_former_replica_are_none_of_the_topic(tmp_path: Path) -> None:
+    """They stand for no replica whose size is not known, as here that of broker 2, and are not in the sum."""
+    facts = [
+        row(TopicRow, topic="orders", partitions=1, replication_factor=2),
+        row(PartitionRow, topic="orders", partition=0, replicas=(1, 2), isr=(1, 2)),
+        *(
+            row(
+                StoredReplicaRow,
+                broker_id=broker,
+                log_dir="/d",
+                topic="orders",
+                partition=0,
+                size_bytes=9,
+                is_future=False,
+            )
+            for broker in (1, 3)
+        ),
+    ]
+    of_second = row(
+        StoredReplicaRow, broker_id=2, log_dir="/d", topic="orders", partition=0, size_bytes=9, is_future=False
+    )
+    lake = make_lake(tmp_path, [snapshot(1, *facts), snapshot(2, *facts, of_second)])
+    relations = {"snapshots", "topics_published", "topic_throughput", "partitions_published", "log_dirs_published"}
+    with opened(lake, relations) as ask:
+        for slot, wanted in ((1, None), (2, 18)):
+            (scope,) = scopes(ask, None, NOON_MS + slot * HOUR_MS, 24)
+            assert [(one.size_bytes, one.size_change) for one in topics_of(scope)] == [(wanted, None)]
 
 
 @pytest.mark.long
