@@ -69,6 +69,7 @@ differences:
   reordered       both have the record, in a different order
   Two kinds do not change the exit code: records that retention has removed from the start of one topic (before what A/B
   still has), and records that compaction has removed because a later record has their key (compacted in A/B).
+  Topics that are compared as a whole have neither kind: such records are missing, or only in B.
   Partitions that are equal are read once; those that differ are read again, to count doubled records.
 
 Exit codes: 0 equal, 1 failed or not all could be read, 2 bad arguments or settings, 3 different.
