@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 SHARE, LOG_START = "share", "log_start"  # values of the columns group_type and lag_basis
+_GREATEST = 2**63 - 1
 
 
 @dataclass(slots=True)
@@ -45,9 +46,17 @@ class GroupLag:
         if records_lost is not None:
             self.records_lost = records_lost + (self.records_lost or 0)
 
+    def cut(self) -> None:
+        """Cut the sums to 2^63-1 and -(2^63-1), as SQL does: a client may commit 2^63-1 in several partitions."""
+        self.lag, self.records_lost = _cut(self.lag), _cut(self.records_lost)
+
     def known_time_lag_ms(self) -> int | None:
         """The largest age; None if that of a partition is unknown and no other is above 0.
 
         An age is negative where a producer's clock is ahead.
         """
         return None if self.unknown_time_partitions and (self.time_lag_ms or 0) <= 0 else self.time_lag_ms
+
+
+def _cut(total: int | None) -> int | None:
+    return None if total is None else max(-_GREATEST, min(total, _GREATEST))

@@ -47,6 +47,16 @@ def test_losses_of_several_partitions() -> None:
     assert group_facts(snapshot(1, *lost))["g"].sums.records_lost == 7
 
 
+def test_sums_are_cut_as_in_the_tables() -> None:
+    """Commits of 2^63-1 in several partitions give the sum that `lagoon metrics` reads; a later partition counts, too."""
+    greatest = 2**63 - 1
+    rows = [lag_row("g", "t", number, lag=-greatest, records_lost=greatest) for number in (0, 1)]
+    rows += [lag_row("h", "t", number, lag=lag) for number, lag in enumerate((greatest, greatest, -greatest, -5))]
+    lags = group_facts(snapshot(1, *rows))
+    assert (lags["g"].sums.lag, lags["g"].sums.records_lost) == (-greatest, greatest)
+    assert lags["h"].sums.lag == greatest - 5
+
+
 def test_an_age_of_zero_is_not_said_of_a_group_with_an_unknown_one() -> None:
     """The record of another partition may be days old."""
     made = snapshot(1, lag_row("g", "t", 0, lag=0), lag_row("g", "t", 1, lag=3), lag_row("h", "t", 0, lag=0))

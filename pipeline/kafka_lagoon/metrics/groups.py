@@ -24,7 +24,11 @@ TIME_LAG = Metric(
     "Age of the oldest first unread record of a partition of the group; share groups have none.",
     _GROUP,
 )
-PARTITIONS = Metric("lagoon_group_partitions", "Partitions that the group has committed or is assigned.", _GROUP)
+PARTITIONS = Metric(
+    "lagoon_group_partitions",
+    "Partitions that the group has committed offsets of, is assigned or subscribes to.",
+    _GROUP,
+)
 UNKNOWN_LAG = Metric(
     "lagoon_group_unknown_lag_partitions",
     "Those whose lag could not be read; without a commit, or a start offset of a share group, there is none to read.",
@@ -83,6 +87,8 @@ def group_facts(snapshot: Snapshot) -> dict[str, GroupFacts]:
         if may_expire and first_unread_ms is not None and 0 <= first_unread_ms <= _LAST_TIME_MS:
             expires_ms = first_unread_ms + (retention_ms or 0)
             expiries[group_id] = min(expires_ms, expiries.get(group_id, expires_ms))
+    for group in sums.values():
+        group.cut()
     owners = owners_of(snapshot, GROUP)
     expected = snapshot.of(ExpectedGroupRow)
     should_run = dict(zip(column_of(expected, "group_id"), column_of(expected, "should_run"), strict=True))

@@ -61,7 +61,9 @@ class GroupLagRow:
     members: Int32 | None = column("Members of the group; null if unknown.")
     partitions: Int32 = column("Partitions that the group has committed, is assigned or subscribed to.")
     known_partitions: Int32 = column("Partitions whose lag is known.")
-    lag: Int64 | None = column("Sum of the known lag; null if no lag is known.", null_if="known_partitions = 0")
+    lag: Int64 | None = column(
+        "Sum of the known lag, cut to 2^63-1 and -(2^63-1); null if no lag is known.", null_if="known_partitions = 0"
+    )
     highest_lag: Int64 | None = column(
         "Highest known lag of a partition; null if no lag is known.", null_if="known_partitions = 0"
     )
@@ -160,6 +162,7 @@ def group_lag_rows(
         sums.setdefault(share.group_id, GroupLag()).add(SHARE, share.lag, basis)
     for group in groups:
         of_group = sums[group.group_id]
+        of_group.cut()
         yield GroupLagRow(
             group_id=group.group_id,
             group_type=group.group_type,
