@@ -24,6 +24,14 @@ def test_many_snapshots_share_points_but_not_across_a_gap() -> None:
     assert [point.first_ms for point in axis.points if point.after_gap] == [310 * HOUR]
 
 
+def test_each_gap_costs_at_most_a_point() -> None:
+    """However often snapshots are missing, a chart has no more points than the page says."""
+    for snapshots in (240, 360, 480, 1_440):
+        for every in (2, 3, 10, snapshots):
+            axis = timeline([HOUR * (number + 5 * (number // every)) for number in range(snapshots)], 0)
+            assert len(axis.points) <= MOST_POINTS + axis.gaps + 1
+
+
 def test_a_history_that_begins_late_is_short() -> None:
     """A history is short if it begins later than the usual interval; the axis begins with its first snapshot."""
     assert timeline([10 * HOUR, 11 * HOUR, 12 * HOUR], 0).is_short
