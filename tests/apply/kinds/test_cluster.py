@@ -22,8 +22,10 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.add_raft_voter import ADD_RAFT_VOTER
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, FinalizedFeature, SupportedFeature
+from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from kafka_lagoon.protocol.messages.describe_quorum import QuorumPartition, QuorumReplica
 from kafka_lagoon.protocol.messages.remove_raft_voter import REMOVE_RAFT_VOTER
+from kafka_lagoon.protocol.messages.unregister_broker import UNREGISTER_BROKER
 from kafka_lagoon.wire.primitives import uuid_bytes
 from tests.admin.conftest import soon
 from tests.apply.kinds.conftest import CarryOut
@@ -83,6 +85,21 @@ def test_brokers(carry_out: CarryOut) -> None:
     """An unregistered broker is refused before anything is sent."""
     assert unregister_broker(3, fenced=False).guards == {Guard.DELETIONS}
     assert endings(carry_out([unregister_broker(3, fenced=False)])) == [("done", None)]
+
+
+def test_a_broker_of_which_nothing_is_told(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
+    """Before Kafka 4.0 brokers do not list registrations: after a lost answer it is not known that the broker still is there."""
+    state.highest[DESCRIBE_CLUSTER.key] = 1
+    for broker in cluster.brokers.values():
+        broker.close()
+    state.faults.append(lost(UNREGISTER_BROKER.key))
+    assert endings(carry_out([unregister_broker(7, fenced=None)])) == [("unknown", "CONNECTION_LOST")]
+
+
+def test_a_broker_that_is_still_registered(state: FakeCluster, carry_out: CarryOut) -> None:
+    """Where brokers list registrations, a lost answer about a broker that is still there is a failure."""
+    state.faults.append(lost(UNREGISTER_BROKER.key))
+    assert endings(carry_out([unregister_broker(3, fenced=False)])) == [("failed", "CONNECTION_LOST")]
 
 
 def features(level: int) -> Callable[[Any], Any]:

@@ -15,7 +15,7 @@ from kafka_lagoon.admin.brokers import registered_brokers, unregister_brokers
 from kafka_lagoon.admin.features import FeatureChange, feature_levels, update_features
 from kafka_lagoon.admin.quorum import describe_quorum, quorum_failures, quorum_partitions
 from kafka_lagoon.admin.voters import Listener, Voter, add_voters, remove_voters
-from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
+from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State, same_state
 from kafka_lagoon.apply.kinds.names import parse_listener
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, own_failure
@@ -187,6 +187,11 @@ def _read_brokers(
     return {action.resource: registered.get(action.resource) for action in actions}
 
 
+def _is_registered(action: Action, live: State) -> bool:
+    """False where brokers do not tell which brokers are registered: then nothing shows that the broker still is."""
+    return live is not None and live["fenced"] is not None and same_state(live, action.before)
+
+
 def _unregister(
     cluster: Cluster, actions: Sequence[Action], _validate_only: bool, deadline: Deadline
 ) -> Mapping[Resource, Failure]:
@@ -236,4 +241,10 @@ ADD_VOTER = ActionKind(name="add_voter", title="add voter", read=_read_added, se
 REMOVE_VOTER = ActionKind(
     name="remove_voter", title="remove voter", read=_read_removed, send=_remove, is_done=_is_removed
 )
-UNREGISTER_BROKER = ActionKind(name="unregister_broker", title="forget broker", read=_read_brokers, send=_unregister)
+UNREGISTER_BROKER = ActionKind(
+    name="unregister_broker",
+    title="forget broker",
+    read=_read_brokers,
+    send=_unregister,
+    is_undone=_is_registered,
+)
