@@ -87,6 +87,24 @@ def test_what_is_under_way_is_in_the_state() -> None:
     assert (back.before, back.after) == ({"log_dir": "/a", "future_log_dir": "/b"}, {"log_dir": "/a"})
 
 
+def test_a_copy_that_was_not_called_off() -> None:
+    """A replica that is still copied to another directory is in its old one: that is no sign that the copy was called off."""
+    copied = ReplicaPlace(log_dir="/a", future_log_dir="/b")
+    back = move_replica(Replica(*ORDERS_0, 1), copied, "/a")
+    assert back
+    assert not MOVE_REPLICA.is_done(back, back.before)
+    assert MOVE_REPLICA.is_undone(back, back.before)
+    assert MOVE_REPLICA.is_done(back, {"log_dir": "/a"})
+
+
+def test_a_move_that_was_completed_is_not_cancelled() -> None:
+    """Without an answer only the replicas tell whether a move was cancelled, or was completed before that."""
+    stopped = cancel(ORDERS_0, MOVING)
+    assert stopped
+    assert not CANCEL_REASSIGNMENT.is_done(stopped, {"replicas": [2, 3]})
+    assert CANCEL_REASSIGNMENT.is_done(stopped, {"replicas": [3, 1]})
+
+
 def test_placements(state: FakeCluster, cluster: Cluster) -> None:
     """The placement of a moving partition includes the brokers that are added and removed."""
     moving = OngoingPartitionReassignment(

@@ -149,8 +149,11 @@ def _reassign(
     return of_partitions(alter_reassignments(cluster, targets, deadline))
 
 
-def _is_cancelled(_action: Action, live: State) -> bool:
-    return live is not None and not _is_moving(live)
+def _is_cancelled(action: Action, live: State) -> bool:
+    """True if the partition stays where it was: a move that was completed meanwhile is not cancelled."""
+    if live is None or action.after is None or _is_moving(live):
+        return False
+    return sorted(live["replicas"]) == sorted(action.after["replicas"])
 
 
 def _cancel(
@@ -170,8 +173,10 @@ def _read_places(cluster: Cluster, actions: Sequence[Action], deadline: Deadline
 
 
 def _is_moved(action: Action, live: State) -> bool:
-    """True if the replica is in its new directory, or on its way."""
-    return live is not None and action.after is not None and action.after["log_dir"] in live.values()
+    """True if the replica is in its new directory, or on its way; a replica on its way to another one does not stay."""
+    if live is None or action.after is None:
+        return False
+    return (live.get("future_log_dir") or live["log_dir"]) == action.after["log_dir"]
 
 
 def _move(
