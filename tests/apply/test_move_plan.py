@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_lagoon.apply.action import Action
-from kafka_lagoon.apply.live import Live
+from kafka_lagoon.apply.live import Live, LiveTopic
 from kafka_lagoon.apply.move_plan import left_on, move_actions, needs_moves
 from tests.apply.lives import desired, live, topic
 
@@ -154,3 +154,21 @@ def test_when_moves_under_way_have_to_be_known() -> None:
     assert not needs_moves(desired("[topics.a]\nreplication_factor = 2\n"), CLUSTER.topics)
     assert needs_moves(desired("[topics.a]\nreplication_factor = 3\n"), CLUSTER.topics)
     assert needs_moves(desired("[[actions]]\naction = 'empty_broker'\nbroker = 9\n"), CLUSTER.topics)
+
+
+def test_a_move_that_makes_the_number_of_replicas_look_right() -> None:
+    """While a replica is replaced there is one more, which is not in sync: without the move the plan would be empty."""
+    text = "[topics.a]\nreplication_factor = 3\n"
+    cluster = live({"a": topic("a", [[1, 3, 2]])})
+    (partition,) = cluster.topics["a"].metadata.partitions
+
+    def topics_with(**other: tuple[int, ...]) -> dict[str, LiveTopic]:
+        metadata = replace(cluster.topics["a"].metadata, partitions=(replace(partition, **other),))
+        return {"a": replace(cluster.topics["a"], metadata=metadata)}
+
+    assert not needs_moves(desired(text), cluster.topics)
+    assert needs_moves(desired(text), topics_with(isr_nodes=(1, 2)))
+    assert not needs_moves(desired(text), topics_with(isr_nodes=(1, 2), offline_replicas=(3,)))
+    assert not needs_moves(desired("[topics.a]\n"), topics_with(isr_nodes=(1, 2)))
+    (action,), _ = move_actions(desired(text), moving(cluster, "a", (1, 3, 2), (3,), (2,)))
+    assert (action.after or {})["replicas"] == [1, 3, 2]

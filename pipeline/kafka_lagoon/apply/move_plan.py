@@ -54,7 +54,19 @@ class _Moves:
 def needs_moves(desired: DesiredState, topics: Mapping[str, LiveTopic]) -> bool:
     """Return true if replicas may have to be moved, so that the moves under way must be known."""
     wanted = any(isinstance(one, Reassign | EmptyBroker | CancelReassignments) for one in desired.actions)
-    return wanted or any(_differs(topic, topics[name]) for name, topic in desired.topics.items() if name in topics)
+    written = [(topic, topics[name]) for name, topic in desired.topics.items() if name in topics]
+    return wanted or any(
+        _differs(topic, live) or (topic.replication_factor is not None and _may_be_moving(live))
+        for topic, live in written
+    )
+
+
+def _may_be_moving(live: LiveTopic) -> bool:
+    """True if a replica on a broker that runs is not in sync: as one that a move adds, which metadata do not tell apart."""
+    return any(
+        set(partition.replica_nodes) - set(partition.isr_nodes) - set(partition.offline_replicas)
+        for partition in live.metadata.partitions
+    )
 
 
 def _differs(topic: DesiredTopic, live: LiveTopic) -> bool:
