@@ -13,10 +13,12 @@ from kafka_lagoon.apply.one_off_plan import plan_one_offs
 from kafka_lagoon.apply.plan import wanted_of
 from kafka_lagoon.cli.output import failure_lines
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
 from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS
 from kafka_lagoon.protocol.messages.describe_client_quotas import DESCRIBE_CLIENT_QUOTAS
-from kafka_lagoon.protocol.messages.describe_configs import BROKER, CLIENT_METRICS, DESCRIBE_CONFIGS
+from kafka_lagoon.protocol.messages.describe_configs import BROKER, CLIENT_METRICS, DESCRIBE_CONFIGS, GROUP
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import DESCRIBE_USER_SCRAM_CREDENTIALS
+from kafka_lagoon.protocol.messages.list_config_resources import LIST_CONFIG_RESOURCES
 from kafka_lagoon.protocol.messages.list_partition_reassignments import (
     LIST_PARTITION_REASSIGNMENTS,
     OngoingPartitionReassignment,
@@ -25,7 +27,9 @@ from kafka_lagoon.protocol.messages.list_partition_reassignments import (
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from tests.admin.conftest import altering_apis, cluster, soon, topic_apis
 from tests.apply.lives import desired
-from tests.fake.cluster import FakeCluster
+from tests.fake import resources
+from tests.fake.answers import SPOKEN
+from tests.fake.cluster import FakeCluster, FakeGroup
 from tests.fake.faults import Altered, Fault
 
 __all__ = ["altering_apis", "cluster", "topic_apis"]  # fixtures of tests/admin
@@ -150,3 +154,25 @@ def test_configs_of_a_broker_that_is_down_are_not_left_out_silently(
         "x.toml:2: broker_configs.2: broker 2 does not run, so its configs cannot be read or altered: start it, or leave them out",
         "x.toml:4: broker_configs.9: there is no broker 9 (there are 1, 3)",
     ]
+
+
+@pytest.mark.usefixtures("altering_apis", "topic_apis")
+def test_configs_of_groups_that_brokers_cannot_list(
+    state: FakeCluster, connect: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka 4.0 lists no groups with configs, so groups of the new types are described: their configs are imported, and unset."""
+    for api, answer in resources.ANSWERS:
+        monkeypatch.setitem(SPOKEN, api.key, (api, answer))
+    state.highest[LIST_CONFIG_RESOURCES.key] = 0
+    state.groups |= {"new": FakeGroup(coordinator_id=1, group_type="consumer"), "old": FakeGroup(coordinator_id=2)}
+    state.configs[GROUP, "new"] = {"consumer.session.timeout.ms": "50000"}
+    imported = import_state(connect(), soon())
+    assert imported.state["group_configs"] == {"new": {"consumer.session.timeout.ms": "50000"}}
+    owning = desired('[owns]\ngroups = [".*"]\n')
+    live = read_live(connect(), wanted_of(owning), soon())
+    assert list(live.configs["group"]) == ["new"]
+    (action,) = diff(owning, live)
+    assert (action.resource, action.after) == (("group", "new"), {"consumer.session.timeout.ms": None})
+    state.highest[CONSUMER_GROUP_DESCRIBE.key] = 0
+    older = read_live(connect(), wanted_of(owning), soon())
+    assert (older.configs["group"], older.failures) == ({}, [])

@@ -261,7 +261,11 @@ def _describe_configs(state: FakeCluster, _node: int, version: int, request: Any
     for resource in request.resources:
         values = _configs_of(state, resource.resource_type, resource.resource_name)
         of_broker = 2 if resource.resource_name else 3
-        sources = {describe_configs.CLIENT_METRICS: 7, describe_configs.BROKER: of_broker}
+        sources = {
+            describe_configs.CLIENT_METRICS: 7,
+            describe_configs.GROUP: 8,
+            describe_configs.BROKER: of_broker,
+        }
         source = sources.get(resource.resource_type, 1)
         entries = (
             describe_configs.DescribeConfigsEntry(
@@ -284,9 +288,9 @@ def _describe_configs(state: FakeCluster, _node: int, version: int, request: Any
 
 
 def _configs_of(state: FakeCluster, resource_type: int, name: str) -> dict[str, str] | None:
-    """Return what is set of brokers and client metrics, a few configs of topics, and None for a topic that does not exist."""
+    """Return what is set of brokers, groups and client metrics, a few configs of topics, and None for a topic that does not exist."""
     own = {key: value or "" for key, value in state.configs.get((resource_type, name), {}).items()}
-    if resource_type in (describe_configs.BROKER, describe_configs.CLIENT_METRICS):
+    if resource_type in (describe_configs.BROKER, describe_configs.CLIENT_METRICS, describe_configs.GROUP):
         return own
     topic = state.topics.get(name)
     if topic is None:

@@ -15,6 +15,7 @@ from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import Contradiction
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
 from kafka_lagoon.protocol.messages.describe_configs import (
     BROKER,
     BROKER_LOGGER,
@@ -45,6 +46,7 @@ _CHUNK, _CHUNK_OF_ONE_KEY = 200, 1_000  # resources in one request: a topic has 
 _WITH_SYNONYMS, _WITHOUT_SYNONYMS = Versions(1, LATEST), Versions(0, 0)  # KIP-226
 # KIP-1142; before, ListConfigResources listed client metrics only.
 _ANY_TYPE, _CLIENT_METRICS_ONLY = Versions(1, LATEST), Versions(0, 0)
+_WITH_GROUP_CONFIGS = 1  # version of ConsumerGroupDescribe since Kafka 4.0
 
 
 @frozen
@@ -81,6 +83,14 @@ def resources_with_configs(cluster: Cluster, deadline: Deadline) -> Mapping[int,
         return answer
     listed = [(one.resource_type, one.resource_name) for one in answer.config_resources]
     return {wanted: sorted(name for resource_type, name in listed if resource_type == wanted) for wanted in types}
+
+
+def have_group_configs(cluster: Cluster) -> bool:
+    """True if groups can have configs of their own; older brokers refuse to describe them."""
+    versions = (api for answer in cluster.api_versions() for api in answer.api_keys)
+    return any(
+        api.api_key == CONSUMER_GROUP_DESCRIBE.key and api.max_version >= _WITH_GROUP_CONFIGS for api in versions
+    )
 
 
 def describe_configs(

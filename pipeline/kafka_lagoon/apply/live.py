@@ -9,8 +9,9 @@ from dataclasses import field, replace
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
 from kafka_lagoon.admin.brokers import registered_brokers
 from kafka_lagoon.admin.config_values import ConfigResource, ConfigValue, Values, config_values, without_listener
-from kafka_lagoon.admin.configs import resources_with_configs
+from kafka_lagoon.admin.configs import have_group_configs, resources_with_configs
 from kafka_lagoon.admin.features import FeatureLevels, feature_levels
+from kafka_lagoon.admin.groups import CLASSIC, described_as, list_groups
 from kafka_lagoon.admin.quotas import describe_client_quotas
 from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.admin.scram import describe_scram_users
@@ -322,7 +323,17 @@ def _with_configs(cluster: Cluster, failures: list[Failure], deadline: Deadline)
     if isinstance(listed, Failure):
         failures.append(listed)
         return {}
-    return {"group": list(listed.get(GROUP, ())), "client_metrics": list(listed.get(CLIENT_METRICS, ()))}
+    groups = listed[GROUP] if GROUP in listed else _newer_groups(cluster, failures, deadline)
+    return {"group": list(groups), "client_metrics": list(listed.get(CLIENT_METRICS, ()))}
+
+
+def _newer_groups(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> list[str]:
+    """Groups that may have configs, where brokers cannot list those that do (Kafka 4.0): all but classic ones."""
+    if not have_group_configs(cluster):
+        return []
+    listings = list_groups(cluster, deadline)
+    failures += listings.failures
+    return sorted(group_id for group_id, one in listings.groups.items() if described_as(one) != CLASSIC)
 
 
 def _samples(

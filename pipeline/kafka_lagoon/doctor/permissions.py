@@ -14,6 +14,7 @@ from kafka_lagoon.admin.authorized_operations import (
     has_authorizer,
     topic_operations,
 )
+from kafka_lagoon.admin.configs import have_group_configs
 from kafka_lagoon.admin.groups import CLASSIC, CONSUMER, GroupListings, described_as, list_groups
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.client.cluster import Cluster
@@ -36,7 +37,6 @@ from kafka_lagoon.protocol.acls import (
 )
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.snapshot.chosen_names import Names
-from kafka_lagoon.snapshot.configs import have_group_configs
 
 _SHOWN_NAMES = 3
 _MOST_GROUPS = 1_000  # each is a description with its members

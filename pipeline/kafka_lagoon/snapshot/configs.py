@@ -11,13 +11,13 @@ from kafka_lagoon.admin.configs import (
     Configs,
     describe_broker_configs,
     describe_configs,
+    have_group_configs,
     resources_with_configs,
 )
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
-from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
 from kafka_lagoon.protocol.messages.describe_configs import (
     BROKER,
     CLIENT_METRICS,
@@ -49,9 +49,6 @@ _UNNAMED = DescribeConfigsResult(error_code=0, error_message=None, resource_type
 # Equal configs are decoded once and are one object, as long as they are among the last few; here they are recognized by that.
 # 100k topics: 0.1 s; by what the configs are it would be seconds.
 _RECENT = 32
-_WITH_GROUP_CONFIGS = (
-    1  # version of ConsumerGroupDescribe since Kafka 4.0; older brokers refuse to describe configs of groups
-)
 
 
 class ConfigColumns(Columns[ConfigRow]):
@@ -175,14 +172,6 @@ def _collect(collection: Collection) -> Collected:
 
 def _existing_topics(topology: Topology) -> Iterator[str]:
     return (topic for topic in topology.partitions if topology.changed.get(topic) != TOPIC_DELETED)
-
-
-def have_group_configs(cluster: Cluster) -> bool:
-    """True if groups can have configs of their own; older brokers refuse to describe them."""
-    versions = (api for answer in cluster.api_versions() for api in answer.api_keys)
-    return any(
-        api.api_key == CONSUMER_GROUP_DESCRIBE.key and api.max_version >= _WITH_GROUP_CONFIGS for api in versions
-    )
 
 
 def _newer_groups(cluster: Cluster, groups: Iterable[ConsumerGroupRow]) -> Sequence[str]:
