@@ -176,7 +176,9 @@ def _is_moved(action: Action, live: State) -> bool:
     """True if the replica is in its new directory, or on its way; a replica on its way to another one does not stay."""
     if live is None or action.after is None:
         return False
-    return (live.get("future_log_dir") or live["log_dir"]) == action.after["log_dir"]
+    log_dir: str | None = live.get("future_log_dir") or live["log_dir"]
+    wanted: str = action.after["log_dir"]
+    return log_dir == wanted
 
 
 def _move(
