@@ -4,6 +4,7 @@ import pytest
 
 from kafka_lagoon.apply.outcomes import DECIDE_MS, Outcome, is_unsure
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.errors import ClusterRefused
 from tests.apply.kinds_in_memory import Rows, Things, action, failure
 
 LOST = failure("CONNECTION_LOST", may_be_done=True)
@@ -61,6 +62,20 @@ def test_a_state_that_cannot_be_read_decides_nothing() -> None:
     (result,) = things.carry_out(action("a")).results
     assert result.outcome is Outcome.UNKNOWN
     assert result.message == "CONNECTION_LOST, and its state cannot be read (DENIED)"
+
+
+def test_an_error_instead_of_a_state_decides_nothing() -> None:
+    """An address that belongs to another cluster by now ends no run that has sent something: its outcomes are reported."""
+    things, rows = Things(answers={"a": LOST}, undone={"a"}), Rows()
+
+    def moved() -> None:
+        if things.sent:
+            raise ClusterRefused("kafka-1:9092: was cluster a and is now cluster b")
+
+    things.on_read = moved
+    (result,) = things.carry_out(action("a"), recorder=rows).results
+    assert result.outcome is Outcome.UNKNOWN
+    assert rows.brief()[-1] == [("finished", "a", "unknown")]
 
 
 def test_only_the_unsure_are_looked_at_again() -> None:

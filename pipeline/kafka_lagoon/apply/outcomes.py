@@ -82,11 +82,21 @@ def decided(
     live: dict[Resource, State | Failure] = {}
     open_ = [action for action, _ in unsure]
     while open_:
-        live.update(kind.read(cluster, open_, deadline))
+        live.update(_read(cluster, kind, open_, deadline))
         open_ = [action for action in open_ if not _shows_done(kind, action, live)]
         if not deadline.pause(next(pauses)):
             break
     return [_decision(kind, action, failure, live) for action, failure in unsure]
+
+
+def _read(
+    cluster: Cluster, kind: ActionKind, actions: Sequence[Action], deadline: Deadline
+) -> Mapping[Resource, State | Failure]:
+    """The live state; an error leaves it unknown, because the actions were sent and their outcomes are to be reported."""
+    try:
+        return kind.read(cluster, actions, deadline)
+    except PipelineError as error:
+        return {action.resource: _about(action, refusal_name(error), str(error)) for action in actions}
 
 
 def _shows_done(kind: ActionKind, action: Action, live: Mapping[Resource, State | Failure]) -> bool:
