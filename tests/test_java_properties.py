@@ -17,6 +17,7 @@ from kafka_lagoon.java_properties import read
         ("a=1\\\n# part of the value", {"a": "1# part of the value"}),
         ("a\\ b\\:c\\=d=1", {"a b:c=d": "1"}),
         ("a=\\u0041\\t\\n\\q\\\\", {"a": "A\t\nq\\"}),
+        ("a=\\ud83d\\ude00 \\u00e9 \\ud83d", {"a": "\U0001f600 \u00e9 ?"}),
         ("a= 1 \n", {"a": "1 "}),
         ("a=1\na=2", {"a": "2"}),
         ("a==1", {"a": "=1"}),

@@ -39,4 +39,10 @@ def _plain(text: str) -> str:
     def character(escape: re.Match[str]) -> str:
         return chr(int(escape[1], 16)) if escape[1] else _CONTROLS.get(escape[2], escape[2])
 
-    return _ESCAPE.sub(character, text)
+    unescaped = _ESCAPE.sub(character, text)
+    return unescaped if unescaped.isascii() else _joined(unescaped)
+
+
+def _joined(text: str) -> str:
+    """Join the halves of UTF-16: Java's files have letters beyond U+FFFF as two escapes. Of a half alone Java makes a ?."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass").encode(errors="replace").decode()
