@@ -109,7 +109,7 @@ COMMAND = Command(
     f"leader. {MIN_ISR_UNKNOWN}: min.insync.replicas could not be read.",
     examples=(
         "lagoon kafka health -b kafka-1:9092",
-        "lagoon kafka health -b kafka-1:9092 --only leaderless --fail  # exit 3 where there is one",
+        "lagoon kafka health -b kafka-1:9092 --only leaderless --fail leaderless  # exit 3 where there is one",
     ),
     declare=_declare,
     answer=_answer,
