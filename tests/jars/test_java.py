@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.errors import JarsUnavailable
-from kafka_lagoon.jars.java import java_command, java_path
+from kafka_lagoon.jars import java
+from kafka_lagoon.jars.java import java_command, java_path, java_release
 from tests.jars.conftest import Registry
 
 
@@ -32,3 +33,11 @@ def test_java_home_comes_before_path(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.delenv("JAVA_HOME")
     command = java_command("-version", heap_mb=64)
     assert (command[0], command[1], command[-1]) == (str(tmp_path / "path" / "java"), "-Xmx64m", "-version")
+
+
+def test_a_java_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its version is not known, which a job that got no JVM says in a line."""
+    monkeypatch.setattr(java, "_VERSION_TIMEOUT_S", 0.1)
+    (tmp_path / "java").write_text("#!/bin/sh\nexec sleep 5\n")
+    (tmp_path / "java").chmod(0o755)
+    assert java_release(str(tmp_path / "java")) is None
