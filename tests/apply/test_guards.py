@@ -62,7 +62,8 @@ def test_absurd_numbers_of_partitions() -> None:
     several = [create_topic("a", partitions=2_001), extend_topic("b", 6, 2_007), create_topic("c", partitions=2_000)]
     assert not any(one.guards for one in several)
     assert [note.partition(":")[0] for note in partition_notes(several)] == ["topic a", "topic b"]
-    for absurd in (create_topic("d", partitions=2**31 - 1), extend_topic("d", 10, 10_011)):
+    placed = create_topic("d", assignments={number: [1] for number in range(10_001)})
+    for absurd in (create_topic("d", partitions=2**31 - 1), extend_topic("d", 10, 10_011), placed):
         assert absurd.guards == {Guard.MANY_PARTITIONS}
 
 

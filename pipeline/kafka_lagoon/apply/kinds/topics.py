@@ -60,7 +60,7 @@ def create_topic(
         resource=topic_resource(name),
         before=None,
         after=after,
-        guards=partition_guards(partitions or 0),
+        guards=partition_guards(len(assignments) if assignments else partitions or 0),
         source=source,
     )
 
