@@ -43,6 +43,7 @@ class Things:
     )  # names whose `send` raises after the change ...
     undone: set[str] = field(default_factory=set)  # ... except for these names
     invalid: dict[str, Failure] = field(default_factory=dict)  # results of the validation
+    already: frozenset[int] = frozenset()  # error codes that say that there is nothing to do any more
     sent: list[tuple[str, str]] = field(default_factory=list)  # kind and name
     hands: Hands = field(default_factory=Hands)
     on_read: Callable[[], None] = lambda: None
@@ -65,7 +66,14 @@ class Things:
     def kinds(self) -> Mapping[str, ActionKind]:
         """`put` comes first and can be validated, `drop` comes last."""
         return {
-            name: ActionKind(name=name, title=name, read=self.read, send=self._send, can_validate=name == "put")
+            name: ActionKind(
+                name=name,
+                title=name,
+                read=self.read,
+                send=self._send,
+                can_validate=name == "put",
+                already=self.already,
+            )
             for name in ("put", "drop")
         }
 

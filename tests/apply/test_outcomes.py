@@ -2,6 +2,7 @@
 
 import pytest
 
+from kafka_lagoon.apply.action import State
 from kafka_lagoon.apply.outcomes import DECIDE_MS, Outcome, is_unsure
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.errors import ClusterRefused
@@ -76,6 +77,25 @@ def test_an_error_instead_of_a_state_decides_nothing() -> None:
     (result,) = things.carry_out(action("a"), recorder=rows).results
     assert result.outcome is Outcome.UNKNOWN
     assert rows.brief()[-1] == [("finished", "a", "unknown")]
+
+
+def test_a_request_that_a_broker_has_sent_twice() -> None:
+    """Brokers repeat a request whose controller moves, and pass on the second answer: the state shows that the first was done."""
+    exists = failure("TOPIC_ALREADY_EXISTS", code=36)
+    things = Things(answers={"a": exists}, already=frozenset({36}))
+    (result,) = things.carry_out(action("a")).results
+    assert result.outcome is Outcome.DONE
+    assert result.message == "TOPIC_ALREADY_EXISTS, but its state shows that it was carried out"
+
+
+@pytest.mark.parametrize("live", [None, {"value": 9}, failure("DENIED")])
+def test_an_answer_that_the_state_does_not_explain_stands(live: State | Failure) -> None:
+    """Somebody else has made another resource of that name, or its state cannot be read: the action has failed."""
+    exists = failure("TOPIC_ALREADY_EXISTS", code=36)
+    things = Things(answers={"a": exists}, already=frozenset({36}), undone={"a"})
+    things.on_send = lambda: things.live.update({"a": live})
+    (result,) = things.carry_out(action("a")).results
+    assert (result.outcome, result.failure) == (Outcome.FAILED, exists)
 
 
 def test_only_the_unsure_are_looked_at_again() -> None:

@@ -92,7 +92,9 @@ class ActionKind:
     said of others. With `validate_only`, which is passed only where `can_validate`, brokers check and change nothing.
 
     Of an action whose outcome is not known, the live state decides: `is_done` whether it was carried out, `is_undone` whether
-    nothing of it was.
+    nothing of it was. `already` are error codes that say that there is nothing to do any more. The state was another when it
+    was read before, so the live state decides then, too: a broker sends a request to the controller again if the controller
+    moves or closes the connection, and passes on what the second request was answered.
     """
 
     name: str
@@ -102,6 +104,7 @@ class ActionKind:
     can_validate: bool = False
     is_done: Callable[[Action, State], bool] = lambda action, live: same_state(live, action.after)
     is_undone: Callable[[Action, State], bool] = lambda action, live: same_state(live, action.before)
+    already: frozenset[int] = frozenset()
 
     def about(self, resource: Resource) -> str:
         """A description of the action: `create topic orders`."""

@@ -188,7 +188,9 @@ class _Executing:
         failures = [
             (action, answer) for action in actions if isinstance(answer := answers.get(action.resource), Failure)
         ]
-        unsure = [(action, failure) for action, failure in failures if is_unsure(failure)]
+        unsure = [
+            (action, failure) for action, failure in failures if is_unsure(failure) or failure.code in kind.already
+        ]
         decisions = decided(self._cluster, kind, unsure) if unsure else []
         ended = {action.resource: (Outcome.FAILED, failure) for action, failure in failures}
         return ended | {action.resource: one for (action, _), one in zip(unsure, decisions, strict=True)}

@@ -75,7 +75,8 @@ def decided(
 ) -> list[tuple[Outcome, Failure]]:
     """Decide actions without answers: their live state is read until it shows them done, for `DECIDE_MS`.
 
-    The run's own deadline may have passed already, so this has its own.
+    An answer that there is nothing to do any more stands, unless the state shows that the action was carried out. The run's own
+    deadline may have passed already, so this has its own.
     """
     deadline = Deadline.after(cluster.clock, DECIDE_MS)
     pauses = backoff(_PAUSE_MS, _LONGEST_PAUSE_MS)
@@ -108,10 +109,14 @@ def _decision(
     kind: ActionKind, action: Action, failure: Failure, live: Mapping[Resource, State | Failure]
 ) -> tuple[Outcome, Failure]:
     state = live.get(action.resource, not_read(action))
+    if isinstance(state, Failure) and not is_unsure(failure):
+        return Outcome.FAILED, failure
     if isinstance(state, Failure):
         return Outcome.UNKNOWN, _remarked(failure, f"and its state cannot be read ({state.name})")
     if kind.is_done(action, state):
         return Outcome.DONE, _remarked(failure, "but its state shows that it was carried out")
+    if not is_unsure(failure):
+        return Outcome.FAILED, failure
     if kind.is_undone(action, state):
         return Outcome.FAILED, _remarked(failure, f"and {DECIDE_MS // 1000} s later its state was as before")
     return Outcome.UNKNOWN, _remarked(failure, "and its state is neither what it was nor what was asked for")

@@ -14,6 +14,11 @@ def timed_out(api_key: int) -> Fault:
     return Fault(api_key, Altered(_with_code))
 
 
+def answered(api_key: int, code: int) -> Fault:
+    """Let the request be carried out, and answer this error code, as to the second request of a broker that repeats it."""
+    return Fault(api_key, Altered(lambda answer: _with_code(answer, code)))
+
+
 def right(api_key: int) -> Fault:
     """Answer the next request correctly; the following fault applies to the request after it."""
     return Fault(api_key, Altered(lambda answer: answer))
@@ -34,15 +39,15 @@ def not_done(api_key: int, undo: Callable[[], object]) -> Fault:
     return Fault(api_key, Altered(change))
 
 
-def _with_code(answer: Any) -> Any:
-    """Return the same response, with REQUEST_TIMED_OUT in all of its error codes."""
+def _with_code(answer: Any, code: int = REQUEST_TIMED_OUT) -> Any:
+    """Return the same response, with this code in all of its error codes."""
     if isinstance(answer, tuple):
-        return tuple(map(_with_code, answer))
+        return tuple(_with_code(one, code) for one in answer)
     if not is_dataclass(answer) or isinstance(answer, type):
         return answer
-    inner = {one.name: _with_code(getattr(answer, one.name)) for one in fields(answer)}
+    inner = {one.name: _with_code(getattr(answer, one.name), code) for one in fields(answer)}
     if "error_code" in inner and not any(isinstance(value, tuple) and value for value in inner.values()):
-        inner["error_code"] = REQUEST_TIMED_OUT
+        inner["error_code"] = code
     return replace(answer, **inner)
 
 

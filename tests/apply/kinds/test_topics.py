@@ -8,13 +8,14 @@ from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.kinds.topics import CREATE_TOPIC, DELETE_TOPIC, create_topic, delete_topic, extend_topic
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import PlanOutdated
+from kafka_lagoon.protocol.error_codes import INVALID_PARTITIONS, TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_ID
 from kafka_lagoon.protocol.messages.create_partitions import CREATE_PARTITIONS
 from kafka_lagoon.protocol.messages.create_topics import CREATE_TOPICS
 from kafka_lagoon.protocol.messages.delete_topics import DELETE_TOPICS
 from kafka_lagoon.protocol.messages.metadata import MetadataTopic
 from tests.admin.conftest import RequestsOf, soon
 from tests.apply.kinds.conftest import CarryOut
-from tests.apply.kinds.endings import endings, lost, not_done, right, timed_out
+from tests.apply.kinds.endings import answered, endings, lost, not_done, right, timed_out
 from tests.fake.cluster import FakeCluster
 
 
@@ -36,6 +37,18 @@ def test_create_extend_delete(state: FakeCluster, cluster: Cluster, carry_out: C
     assert endings(carry_out(actions)) == [("done", None), ("done", None)]
     assert endings(carry_out([extend_topic("new", 3, 4)])) == [("done", None)]
     assert {name: len(topic.partitions) for name, topic in state.topics.items()} == {"new": 4}
+
+
+def test_requests_that_a_broker_has_repeated(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
+    """A broker sends a request to the controller twice if it moves: that all is done already is no failure then."""
+    state.faults += [right(CREATE_TOPICS.key), answered(CREATE_TOPICS.key, TOPIC_ALREADY_EXISTS)]
+    state.faults += [right(CREATE_PARTITIONS.key), answered(CREATE_PARTITIONS.key, INVALID_PARTITIONS)]
+    state.faults += [answered(DELETE_TOPICS.key, UNKNOWN_TOPIC_ID)]
+    unasked = deletion(cluster)
+    assert endings(carry_out([create_topic("new", partitions=3)])) == [("done", "TOPIC_ALREADY_EXISTS")]
+    assert endings(carry_out([extend_topic("new", 3, 4)])) == [("done", "INVALID_PARTITIONS")]
+    assert endings(carry_out([unasked]))[0][0] == "done"
+    assert sorted(state.topics) == ["new"]
 
 
 def test_everything_about_a_topic_is_sent(

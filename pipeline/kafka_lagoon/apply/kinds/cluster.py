@@ -20,6 +20,7 @@ from kafka_lagoon.apply.kinds.names import parse_listener
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, own_failure
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.error_codes import BROKER_ID_NOT_REGISTERED, DUPLICATE_VOTER, VOTER_NOT_FOUND
 from kafka_lagoon.protocol.messages.describe_quorum import DESCRIBE_QUORUM
 from kafka_lagoon.protocol.messages.update_features import UPDATE_FEATURES
 from kafka_lagoon.wire.primitives import uuid_text
@@ -237,9 +238,21 @@ UPDATE_FEATURE = ActionKind(
     can_validate=True,
     is_done=_is_updated,
 )
-ADD_VOTER = ActionKind(name="add_voter", title="add voter", read=_read_added, send=_add, is_done=_is_added)
+ADD_VOTER = ActionKind(
+    name="add_voter",
+    title="add voter",
+    read=_read_added,
+    send=_add,
+    is_done=_is_added,
+    already=frozenset({DUPLICATE_VOTER}),
+)
 REMOVE_VOTER = ActionKind(
-    name="remove_voter", title="remove voter", read=_read_removed, send=_remove, is_done=_is_removed
+    name="remove_voter",
+    title="remove voter",
+    read=_read_removed,
+    send=_remove,
+    is_done=_is_removed,
+    already=frozenset({VOTER_NOT_FOUND}),
 )
 UNREGISTER_BROKER = ActionKind(
     name="unregister_broker",
@@ -247,4 +260,5 @@ UNREGISTER_BROKER = ActionKind(
     read=_read_brokers,
     send=_unregister,
     is_undone=_is_registered,
+    already=frozenset({BROKER_ID_NOT_REGISTERED}),
 )

@@ -30,7 +30,7 @@ from kafka_lagoon.apply.kinds.names import parse_partition
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT
+from kafka_lagoon.protocol.error_codes import GROUP_ID_NOT_FOUND, UNSTABLE_OFFSET_COMMIT
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH, OffsetFetchResponsePartition
 
 _GROUP_PARTITION, _SHARE_PARTITION, _SHARE_TOPIC = "group_partition", "share_group_partition", "share_group_topic"
@@ -323,4 +323,10 @@ DELETE_SHARE_OFFSETS = ActionKind(
     read=_read_share_topics,
     send=_forget_share_topics,
 )
-DELETE_GROUP = ActionKind(name="delete_group", title="delete group", read=_read_groups, send=_delete_groups)
+DELETE_GROUP = ActionKind(
+    name="delete_group",
+    title="delete group",
+    read=_read_groups,
+    send=_delete_groups,
+    already=frozenset({GROUP_ID_NOT_FOUND}),
+)

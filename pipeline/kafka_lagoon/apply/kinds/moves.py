@@ -25,6 +25,7 @@ from kafka_lagoon.apply.kinds.partitions import (
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.error_codes import NO_REASSIGNMENT_IN_PROGRESS
 from kafka_lagoon.topic_partition import TopicPartition
 
 _REPLICA = re.compile(r"(.+)-(\d+) on broker (\d+)")
@@ -198,5 +199,6 @@ CANCEL_REASSIGNMENT = ActionKind(
     read=_read_placements,
     send=_cancel,
     is_done=_is_cancelled,
+    already=frozenset({NO_REASSIGNMENT_IN_PROGRESS}),
 )
 MOVE_REPLICA = ActionKind(name="move_replica", title="move", read=_read_places, send=_move, is_done=_is_moved)

@@ -22,6 +22,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routing import Gathered
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.error_codes import DELEGATION_TOKEN_NOT_FOUND
 
 _TOKEN = "delegation_token"  # noqa: S105  a type of resources
 _US = "us"
@@ -169,4 +170,5 @@ EXPIRE_TOKEN = ActionKind(
     read=_read,
     send=_expire,
     is_done=_expires_otherwise,
+    already=frozenset({DELEGATION_TOKEN_NOT_FOUND}),
 )

@@ -19,7 +19,12 @@ from kafka_lagoon.apply.kinds.topic_guards import internal_guards, partition_gua
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from kafka_lagoon.protocol.error_codes import (
+    INVALID_PARTITIONS,
+    TOPIC_ALREADY_EXISTS,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from kafka_lagoon.protocol.messages.create_partitions import CreatePartitionsAssignment, CreatePartitionsTopic
 from kafka_lagoon.protocol.messages.create_topics import (
     BROKER_DEFAULT,
@@ -245,9 +250,15 @@ CREATE_TOPIC = ActionKind(
     send=_create,
     can_validate=True,
     is_done=_is_created,
+    already=frozenset({TOPIC_ALREADY_EXISTS}),
 )
 DELETE_TOPIC = ActionKind(
-    name="delete_topic", title="delete topic", read=_read_deleted, send=_delete, is_done=_is_deleted
+    name="delete_topic",
+    title="delete topic",
+    read=_read_deleted,
+    send=_delete,
+    is_done=_is_deleted,
+    already=frozenset({UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION}),
 )
 EXTEND_TOPIC = ActionKind(
     name="create_partitions",
@@ -256,4 +267,5 @@ EXTEND_TOPIC = ActionKind(
     send=_extend,
     can_validate=True,
     is_done=_is_extended,
+    already=frozenset({INVALID_PARTITIONS}),
 )

@@ -12,6 +12,7 @@ from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.error_codes import RESOURCE_NOT_FOUND
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import (
     SCRAM_MECHANISMS,
     DescribeUserScramCredentialsResult,
@@ -107,4 +108,10 @@ ALTER_SCRAM = ActionKind(
     is_done=_is_set,
     is_undone=_is_not_set,
 )
-DELETE_SCRAM = ActionKind(name="delete_scram", title="delete password of SCRAM user", read=_read, send=_send)
+DELETE_SCRAM = ActionKind(
+    name="delete_scram",
+    title="delete password of SCRAM user",
+    read=_read,
+    send=_send,
+    already=frozenset({RESOURCE_NOT_FOUND}),
+)
