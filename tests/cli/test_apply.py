@@ -34,6 +34,14 @@ def test_nothing_is_destroyed_while_something_before_it_has_to_wait(
     assert "something before it was not done, and it cannot be undone" in shown.err
     assert "create topic new: done" in shown.out
     assert state.topics["orders"].partitions[0].log_start_offset == start
+    file.write_text(
+        'cluster_id = "fake"\n'
+        '[[actions]]\naction = "reset_offsets"\ngroup = "reader"\npartitions = ["orders-0"]\nto = "latest"\n'
+    )
+    assert main(["apply", str(file), "-b", address, "--yes"]) == 3
+    shown = capsys.readouterr()
+    assert f"{file}:2: not reset: " in shown.err
+    assert "nothing to do" not in shown.out  # what waits is still to be done, as `lagoon plan` has it
 
 
 @pytest.mark.usefixtures("altering_apis", "topic_apis")

@@ -106,7 +106,7 @@ def _show_plan(plan: Plan, planned: PlannedActions, options: Namespace) -> None:
         for action in plan.actions if options.dry_run else ():
             say_exactly(json.dumps(_action_fields(plan, action)))
         return
-    if plan.actions or not planned.failures:
+    if plan.actions or not (planned.failures or planned.undone):
         for line in _plan_lines(plan):
             say(line)
 
