@@ -87,7 +87,7 @@ def test_brokers(carry_out: CarryOut) -> None:
     assert endings(carry_out([unregister_broker(3, fenced=False)])) == [("done", None)]
 
 
-def test_a_broker_of_which_nothing_is_told(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
+def test_a_broker_whose_registration_is_not_known(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
     """Before Kafka 4.0 brokers do not list registrations: after a lost answer it is not known that the broker still is there."""
     state.highest[DESCRIBE_CLUSTER.key] = 1
     for broker in cluster.brokers.values():
