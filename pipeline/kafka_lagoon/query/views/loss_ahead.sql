@@ -27,7 +27,7 @@ CREATE OR REPLACE VIEW loss_ahead (
   loss_at COMMENT 'Estimate of when retention reaches the first unread record if the group reads nothing: the earlier of expires_at and size_reached_at, otherwise log_start_reached_at. Null if no_estimate_because is set.',
   seconds_left COMMENT 'The margin in time: seconds from captured_at to loss_at, 0 or negative if the records may be deleted at any moment. Null if loss_at is null.',
   evidence COMMENT 'Basis of loss_at: retention_ms (a record timestamp), retention_bytes (sizes and growth) or log_start_history. Null if loss_at is null.',
-  no_estimate_because COMMENT 'Why there is no loss_at: nothing_unread, not_deleted (no limit in retention.ms and retention.bytes), compacted (cleanup.policy without delete), configs_unknown (and no history), or not_measured (timestamps, sizes and history are not enough). Otherwise null.'
+  no_estimate_because COMMENT 'Why there is no loss_at: nothing_unread, not_deleted (no limit in retention.bytes, and none below 317 years in retention.ms), compacted (cleanup.policy without delete), configs_unknown (and no history), or not_measured (timestamps, sizes and history are not enough). Otherwise null.'
 )
 COMMENT 'When retention will delete records that a group has not read: one row per group, partition and published snapshot with a known lag, except of share groups. Deletion from the local disk of tiered topics is not counted as loss.'
 AS
@@ -226,7 +226,8 @@ SELECT
     WHEN NOT has_unread THEN 'nothing_unread'
     WHEN cleanup_policy IS NULL THEN 'configs_unknown'
     WHEN NOT is_deleted THEN 'compacted'
-    WHEN retention_ms = -1 AND retention_bytes = -1 THEN 'not_deleted'
+    -- Many write the greatest number for no limit.
+    WHEN retention_ms NOT BETWEEN 0 AND 10000000000000 AND retention_bytes = -1 THEN 'not_deleted'
     ELSE 'not_measured'
   END AS no_estimate_because
 FROM decided
