@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
+from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.runs import earlier_offsets
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.snapshot import take_snapshot
@@ -19,6 +22,7 @@ from tests.clock import CLOCK
 from tests.delta.samples import NOON_MS
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+from tests.fake.faults import Altered, Fault
 from tests.fetch.test_first_unread import timed
 from tests.runs.heard import Heard
 from tests.warehouses import settings
@@ -98,6 +102,19 @@ def test_history_tells_when_offsets_were_written(lake: Path) -> None:
     assert read_at_ms[0] is not None
     assert read_at_ms[1] is not None
     assert abs(at_the_end.time_lag_ms + read_at_ms[0] - 2 * between.time_lag_ms - read_at_ms[1]) <= 1
+
+
+@pytest.mark.proof
+def test_the_history_of_another_cluster_tells_nothing(lake: Path) -> None:
+    """A cluster that was built again under its name has other logs, also where topics have no ids."""
+    state = cluster()
+    state.groups["b"].commits = {("t", 0): FakeCommit(10), ("t", 1): FakeCommit(15)}
+    taken(state, lake, NOON_MS, time_lag="interpolate")
+    other = Altered(lambda answer: replace(answer, cluster_id="built-again"))
+    state.faults += [Fault(api.key, other, times=1_000) for api in (METADATA, DESCRIBE_CLUSTER)]
+    (later,) = taken(state, lake, NOON_MS + 1, time_lag="interpolate")
+    rows = [one for one in later.of(ConsumerLagRow) if one.lag and one.lag > 0]
+    assert {one.time_lag_problem for one in rows} == {"NO_EARLIER_SNAPSHOT"}
 
 
 def _unmeasured(lake: Path, **more: str | int) -> Sequence[ConsumerLagRow]:

@@ -6,7 +6,7 @@ them the time is interpolated; before the first snapshot it is unknown.
 
 from collections.abc import Sequence
 
-from pyspark.sql.functions import col, current_date, date_sub, unix_millis
+from pyspark.sql.functions import col, current_date, date_sub, lit, unix_millis
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.delta.storage import JAVA_ERRORS
@@ -77,6 +77,8 @@ def _ends(
     ends = (
         spark.table("partition_offsets_published")
         .where((col("cluster") == name) & (col("snapshot_date") >= date_sub(current_date(), days)))
+        # Brokers before 2.8 have no ids of topics, which would tell those of another cluster of this name apart.
+        .where(col("cluster_id").eqNullSafe(lit(cluster.cluster_id)))
         .where(col("high_watermark").isNotNull() & col("read_at").isNotNull())
         .select("topic", "topic_id", "partition", "high_watermark", unix_millis("read_at").alias("read_at_ms"))
     )
