@@ -11,6 +11,7 @@ import pytest
 
 from kafka_lagoon.client.broker import Broker, Call
 from kafka_lagoon.client.cluster import Cluster, metadata_request
+from kafka_lagoon.client.session import Session
 from kafka_lagoon.client.transport import Transport
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConnectionFailed, ConnectionLost, FrameTooLarge
@@ -131,3 +132,22 @@ def test_a_token_endpoint_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConnectionFailed) as caught:
         broker.ask(METADATA, metadata_request(()), Deadline.after(CLOCK, 5_000), CREATES_NOTHING)
     assert str(caught.value) == "127.0.0.1:1: connect: Connection refused"
+
+
+def test_ctrl_c_while_a_response_is_awaited(connect: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection is not used again, as its next response is that to the interrupted request."""
+    broker, deadline = connect().brokers[1], Deadline.after(CLOCK, 5_000)
+    broker.ask(METADATA, metadata_request(()), deadline, CREATES_NOTHING)
+    move = Session.move
+
+    def interrupted(session: Session, outgoing: bytearray, _deadline: Deadline) -> Any:
+        while outgoing:
+            next(move(session, outgoing, _deadline), None)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "move", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            broker.ask(METADATA, metadata_request(("orders",)), deadline, CREATES_NOTHING)
+    answer = broker.ask(METADATA, metadata_request(()), deadline, CREATES_NOTHING)
+    assert answer.topics == ()

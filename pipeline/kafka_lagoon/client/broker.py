@@ -113,6 +113,11 @@ class Broker:
                 may_retry = may_retry and not (may_have_arrived(error) and any(calls[i].once for i in _open(replies)))
                 if not may_retry or not deadline.pause(next(pauses)):
                     break
+            except (
+                BaseException
+            ):  # Ctrl-C, say: the answer that is on its way would be taken for that to another request
+                self._disconnect()
+                raise
         return [reply for reply in replies if reply is not None]
 
     def send_unanswered(
