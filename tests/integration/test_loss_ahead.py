@@ -58,7 +58,7 @@ def predicted(snapshot: Snapshot) -> dict[str, Any]:
         connection.execute("SET TimeZone = 'UTC'")
         for table in STATE_TABLES:
             connection.register(f"given_{table.name}", arrow_table(table, snapshot.header, snapshot.of(table.row)))
-        duckdb_engine._create(
+        duckdb_engine.create(
             connection,
             {"loss_ahead"},
             lambda table: TableQuery(f"SELECT *, current_date AS snapshot_date FROM given_{table.name}"),

@@ -22,7 +22,7 @@ def rows_of_view(snapshots: Sequence[Snapshot], view: str) -> list[dict[str, Any
         tables = {table.name: _of_all(table, snapshots) for table in STATE_TABLES}
         for name, rows in tables.items():
             connection.register(f"given_{name}", rows)
-        duckdb_engine._create(connection, {view}, lambda table: TableQuery(f"SELECT * FROM given_{table.name}"))
+        duckdb_engine.create(connection, {view}, lambda table: TableQuery(f"SELECT * FROM given_{table.name}"))
         return connection.sql(f"FROM {view}").to_arrow_table().to_pylist()
 
 

@@ -18,10 +18,20 @@ from deltalake import DeltaTable, write_deltalake
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.notebooks import register_duckdb
 from kafka_lagoon.query import duckdb_tables
-from kafka_lagoon.query.duckdb_engine import Limits, columns_of, create_empty, make_available, opened, quoted_offset
+from kafka_lagoon.query.duckdb_engine import (
+    Limits,
+    columns_of,
+    connected,
+    create_empty,
+    make_available,
+    opened,
+    quoted_offset,
+)
 from kafka_lagoon.query.duckdb_tables import NeedsSpark, TableQuery
+from kafka_lagoon.query.history import FIRST
 from kafka_lagoon.query.statements import tuples
 from kafka_lagoon.query.views import NAMES, column_comments
+from kafka_lagoon.query.window import Span
 from kafka_lagoon.tables.record_tables import RECORDS
 from kafka_lagoon.tables.schema import TABLES
 from kafka_lagoon.tables.table import Table
@@ -166,6 +176,20 @@ def test_another_duckdb_binds_views_itself(
     assert is_known is not any("WITH NO DATA" in one for one in executed)
     with rows_of(tmp_path, "FROM lag_by_group") as rows:
         assert rows.schema == columns_of("lag_by_group")
+
+
+def test_tables_are_opened_again_in_the_same_connection(lake: Path, tmp_path: Path) -> None:
+    """What was opened before is gone, and files that were committed in between are there."""
+    folder = shutil.copytree(lake, tmp_path / "lake")
+    with connected(folder) as open_tables:
+        ask_first = open_tables({"records"}, None)
+        assert tuples(ask_first("SELECT count(*) FROM records")) == [(8,)]
+        make_table(folder, (DAY, records_like("orders", 8, 1)))
+        ask_nothing = open_tables(set(), None)
+        with pytest.raises(TableError, match="records"):
+            ask_nothing("FROM records")
+        ask_again = open_tables({"records"}, [Span(begin=FIRST, end=FIRST)])
+        assert tuples(ask_again("SELECT count(*) FROM records")) == [(9,)]
 
 
 def test_tables_that_are_not_named_are_not_opened(lake: Path, tmp_path: Path) -> None:

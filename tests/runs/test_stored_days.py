@@ -140,8 +140,8 @@ def test_states_of_days_in_spark(spark: SparkSession, stored_lake: Path) -> None
 
 def test_the_first_day_needs_no_other(spark: SparkSession, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole history is not opened in search of snapshots before the first one."""
-    tried, real = list[Any](), duckdb_engine.opened
-    monkeypatch.setattr(duckdb_engine, "opened", lambda *given: tried.append(given[3:]) or real(*given))  # type: ignore[func-returns-value]
+    tried, real = list[Any](), duckdb_engine.make_available
+    monkeypatch.setattr(duckdb_engine, "make_available", lambda *given: tried.append(given[3:]) or real(*given))  # type: ignore[func-returns-value]
     assert store_days(opened(spark, lake), "stored_changes", SqlSettings(), AFTER).stored == DAYS
     assert len(tried) == 2  # the days, and their snapshots
 

@@ -1,13 +1,12 @@
 """Chooses the engine that reads the tables: DuckDB for a folder of this machine, Spark for all other places."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from kafka_lagoon.cli.arguments import DUCKDB, SPARK
 from kafka_lagoon.cli.terminal import warn
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.query import history
-from kafka_lagoon.query.history import Windows
+from kafka_lagoon.query.history import Open
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.query.window import Newest, Window
 from kafka_lagoon.settings import Settings
@@ -23,41 +22,46 @@ def opened(
     DuckDB opens them, unless only Spark can read the tables or `engine` names Spark. With a `window`, rows of other snapshots
     may be missing, from views too: Spark leaves none out.
     """
-    with ExitStack() as stack:
-        yield _ask(stack, settings, set(names), engine, window)
+    with connected(settings, engine) as open_tables:
+        yield open_tables(names, window)
 
 
 @contextmanager
-def opened_until(
-    settings: Settings,
-    names: Iterable[str],
-    engine: str | None,
-    windows: Windows,
-    suffices: Callable[[Ask], bool],
-) -> Iterator[Ask]:
-    """Open these tables and views over the first of the windows that suffices; the last one is opened without that check."""
-    relations = set(names)
-    with history.opened_until(lambda window: opened(settings, relations, engine, window), windows, suffices) as ask:
-        yield ask
+def connected(settings: Settings, engine: str | None = None) -> Iterator[Open]:
+    """Yield a function that opens tables and views as `opened` does, in place of those that it opened before."""
+    with ExitStack() as stack:
+        in_duckdb = _duckdb(stack, settings, engine)
+
+        def open_tables(names: Iterable[str], window: Window | Newest | None) -> Ask:
+            relations = set(names)
+            if in_duckdb is None:
+                return _in_spark(stack, settings, relations)
+            from kafka_lagoon.query.duckdb_tables import NeedsSpark  # noqa: PLC0415  Spark needs no DuckDB
+
+            try:
+                return in_duckdb(relations, window)
+            except NeedsSpark as error:
+                if engine == DUCKDB:
+                    raise
+                warn(f"{error}: trying Spark")
+                return _in_spark(stack, settings, relations)
+
+        yield open_tables
 
 
-def _ask(
-    stack: ExitStack, settings: Settings, names: set[str], engine: str | None, window: Window | Newest | None
-) -> Ask:
+def _duckdb(stack: ExitStack, settings: Settings, engine: str | None) -> Open | None:
+    """What opens tables in DuckDB; None if Spark has to. ConfigError if DuckDB was wanted where it cannot read."""
     folder = local_folder(settings.warehouse) if settings.warehouse else None
     if folder is None and engine == DUCKDB:
         raise ConfigError([f"--engine duckdb reads folders of this machine: {settings.place()} needs --engine spark"])
-    if folder is not None and engine != SPARK:
-        from kafka_lagoon.query import duckdb_engine  # noqa: PLC0415  Spark needs no DuckDB
-        from kafka_lagoon.query.duckdb_tables import NeedsSpark  # noqa: PLC0415
+    if folder is None or engine == SPARK:
+        return None
+    from kafka_lagoon.query import duckdb_engine  # noqa: PLC0415  Spark needs no DuckDB
 
-        try:
-            limits = duckdb_engine.Limits(**dict(settings.sql))
-            return stack.enter_context(duckdb_engine.opened(folder, names, limits, window))
-        except NeedsSpark as error:
-            if engine == DUCKDB:
-                raise
-            warn(f"{error}: trying Spark")
+    return stack.enter_context(duckdb_engine.connected(folder, duckdb_engine.Limits(**dict(settings.sql))))
+
+
+def _in_spark(stack: ExitStack, settings: Settings, names: set[str]) -> Ask:
     from kafka_lagoon.delta.session import session  # noqa: PLC0415
     from kafka_lagoon.delta.warehouse import find_warehouse  # noqa: PLC0415
     from kafka_lagoon.query import spark_engine  # noqa: PLC0415  DuckDB must not wait for Spark's imports

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kafka_lagoon.cli.arguments import add_table_options
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
-from kafka_lagoon.cli.engines import opened
+from kafka_lagoon.cli.engines import connected
 from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.pipes import write
 from kafka_lagoon.cli.terminal import COMPLETE
@@ -29,10 +29,9 @@ def _declare(parser: ArgumentParser) -> None:
 
 def _metrics(call: Invocation) -> int:
     settings = loaded(call.options, call.environ, cluster_needed=False)
-    with opened(settings, {"snapshots"}, call.options.engine, Newest(times=[None])) as ask:
-        window = window_of_newest(ask)
-    with opened(settings, RELATIONS, call.options.engine, window) as ask:
-        limits, facts = settings.metrics, list(newest_facts(ask))
+    with connected(settings, call.options.engine) as open_tables:
+        window = window_of_newest(open_tables({"snapshots"}, Newest(times=[None])))
+        limits, facts = settings.metrics, list(newest_facts(open_tables(RELATIONS, window)))
     samples = [sample for one in facts for sample in snapshot_samples(one, limits.max_groups, limits.max_topics)]
     samples += missing_samples(settings.named_clusters(), {one.cluster for one in facts})
     out: Path | None = call.options.out

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kafka_lagoon.cli.arguments import SPARK, add_engine, moment_argument, names, number_from
 from kafka_lagoon.cli.command import Command
-from kafka_lagoon.cli.engines import opened, opened_until
+from kafka_lagoon.cli.engines import connected, opened
 from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.cli.out_files import out_file
@@ -17,6 +17,7 @@ from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.folders import is_folder
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.query.history import open_until
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.report.page import RECENT_RELATIONS, RELATIONS
 from kafka_lagoon.report.scope import CHOICE, has_all_predecessors, recent_window, windows_of
@@ -100,19 +101,17 @@ def _made(arguments: ReportArguments, clock: Clock) -> Report:
     """Make the page over as much of the history as its sections need."""
     settings, options = arguments.settings, arguments.options
     engine = arguments.engine or _engine(settings)
-    with opened(settings, CHOICE, engine) as ask:
-        chosen = chosen_scopes(ask, options)
+    with connected(settings, engine) as open_tables:
+        chosen = chosen_scopes(open_tables(CHOICE, None), options)
+
+        def suffices(ask: Ask) -> bool:
+            return all(has_all_predecessors(replace(scope, ask=ask)) for scope in chosen)
+
         windows, recent_snapshots = windows_of(chosen), recent_window(chosen)
-
-    def suffices(ask: Ask) -> bool:
-        return all(has_all_predecessors(replace(scope, ask=ask)) for scope in chosen)
-
-    with (
-        opened_until(settings, RELATIONS, engine, windows, suffices) as ask,
-        opened(settings, RECENT_RELATIONS, engine, recent_snapshots) as recent,
-    ):
-        read = [replace(scope, ask=ask, recent=recent) for scope in chosen]
-        return make_report(read, options, clock.now_ms())
+        ask = open_until(open_tables, RELATIONS, windows, suffices)
+        with opened(settings, RECENT_RELATIONS, engine, recent_snapshots) as recent:
+            read = [replace(scope, ask=ask, recent=recent) for scope in chosen]
+            return make_report(read, options, clock.now_ms())
 
 
 def _engine(settings: Settings) -> str | None:

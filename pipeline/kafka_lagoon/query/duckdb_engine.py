@@ -1,6 +1,6 @@
 """Runs SQL over the tables with DuckDB, without Spark: rows stream, and nothing is fetched from a network.
 
-A statement that `opened` runs reads only files of the warehouse, changes no setting and loads no extension.
+A statement reads only files of the warehouse, changes no setting and loads no extension.
 """
 
 import json
@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,12 +21,14 @@ from kafka_lagoon.folders import is_folder
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.duckdb_statements import refuse_all_but_a_query
 from kafka_lagoon.query.duckdb_tables import TableQuery, columns_in_sql, select_rows, text
+from kafka_lagoon.query.history import Open
 from kafka_lagoon.query.statements import Ask, Rows, failed, refuse_writing
 from kafka_lagoon.query.views import NAMES, VIEWS, in_order_of_reading, with_needs
 from kafka_lagoon.query.window import Newest, Window
 from kafka_lagoon.tables.table import Table
 
 T = TypeVar("T")
+Created = tuple[str, str]  # TABLE or VIEW, and the name
 
 # Spark functions in the SQL of views that DuckDB has under another name.
 _MACROS = (
@@ -65,23 +67,36 @@ def opened(
     With a `window`, rows of other snapshots are missing, from views too. The rows of a result must be read before the next
     statement runs. TableError with DuckDB's words if a statement cannot be run.
     """
+    with connected(folder, limits) as open_tables:
+        yield open_tables(names, window)
+
+
+@contextmanager
+def connected(folder: Path, limits: Limits = _NO_LIMITS) -> Iterator[Open]:
+    """Yield a function that opens tables and views as `opened` does, in place of those that it opened before.
+
+    A connection costs 20 ms, so commands that read a few rows to choose a window have one.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="lagoon-sql-") as spills,  # mode 0700, and nobody can have created it before
         closing(_connect()) as connection,
         ThreadPoolExecutor(1) as thread,
     ):
-        _limit(connection, spills, limits)  # before anything is read: views that are computed once need memory
-        work = _Work(thread, connection, limits.timeout_ms)
+        _limit(connection, spills, limits)
+        _confine(connection, folder)
+        work, there = _Work(thread, connection, limits.timeout_ms), list[Created]()
 
         def ask(statement: str, *values: Any) -> Rows:
             refuse_writing(statement)
             reader = work.done(_run, connection, statement, values)
             return Rows(schema=reader.schema, batches=_batches(work, reader))
 
+        def open_tables(names: Iterable[str], window: Window | Newest | None) -> Ask:
+            there[:] = work.done(make_available, connection, folder, names, window, tuple(there))
+            return ask
+
         try:
-            work.done(partial(make_available, is_new=True), connection, folder, names, window)
-            _confine(connection, folder)
-            yield ask
+            yield open_tables
         finally:
             connection.interrupt()  # a caller that stops reading does not wait for the rest
 
@@ -98,35 +113,19 @@ def make_available(
     folder: Path,
     names: Iterable[str] = NAMES,
     window: Window | Newest | None = None,
-    *,
-    is_new: bool = False,
-) -> None:
-    """Create temporary views with these `names` over the files that the tables' logs name now.
+    there: Sequence[Created] | None = None,
+) -> list[Created]:
+    """Create temporary views with these `names` over the files that the tables' logs name now; returns what was created.
 
-    They replace those of an earlier call, which a new connection does not have. A table that a later version added is empty
-    until a run of that version creates it. TableError if another table is gone, NeedsSpark if DuckDB cannot read it.
-
-    DuckDB binds all that a view is made of when it creates the view, and opens the files for that. So each table and view is
-    first an empty table. Views take their places beginning with the last one: what it names is still empty then. Tables with
-    rows follow, and views of which a few rows are computed once: a view over files opens them whenever it is named.
+    It replaces what an earlier call has created: `there`, or None if that is not known. A table that a later version added is
+    empty until a run of that version creates it. TableError if another table is gone, NeedsSpark if DuckDB cannot read it.
     """
     wanted, is_bounded = with_needs(names), window is not None and not isinstance(window, Newest)
     once = _OF_SNAPSHOTS if is_bounded or not _NAMED_OFTEN.isdisjoint(wanted) else frozenset()
-    tables = in_order_of_reading(wanted)
-    rows = {table.name: _select(connection, table, folder / table.name, window) for table in tables}
-    views = [view for view in VIEWS if view.name in wanted]
-    made = [("VIEW", view.name, view.query) for view in reversed(views) if view.name not in once]
-    made += [(_kind(query), name, query.sql) for name, query in rows.items() if query]
-    made += [("TABLE", view.name, view.query) for view in views if view.name in once]
-    try:
-        if not is_new:
-            _drop(connection, wanted)
-        create_empty(connection, wanted)
-        for kind, name, query in made:
-            connection.execute(f"DROP TABLE {name}")
-            connection.execute(f"CREATE TEMP {kind} {name} AS {query}")
-    except duckdb.Error as error:
-        raise _failed(error) from error
+    former = _former(connection, wanted) if there is None else there
+    return create(
+        connection, wanted, lambda table: _select(connection, table, folder / table.name, window), once, former
+    )
 
 
 def _select(
@@ -136,6 +135,41 @@ def _select(
     if table.is_optional and not is_folder(folder):
         return None
     return select_rows(connection, table.name, folder, table, window)
+
+
+def create(
+    connection: duckdb.DuckDBPyConnection,
+    names: Iterable[str],
+    select: Callable[[Table], TableQuery | None],
+    once: Collection[str] = (),
+    there: Sequence[Created] = (),
+) -> list[Created]:
+    """Create tables, views and what they read in place of what is `there`; returns what was created.
+
+    `select` queries the rows of a table, None of an empty one. Views in `once` are computed once, and few rows of a table are
+    read once: a view over files opens them whenever it is named.
+
+    DuckDB binds all that a view is made of when it creates the view, and opens the files for that. So each table and view is
+    first an empty table. Views take their places beginning with the last one: what it names is still empty then. Tables with
+    rows follow, and views that are computed once.
+    """
+    wanted = with_needs(names)
+    rows = {table.name: select(table) for table in in_order_of_reading(wanted)}
+    views = [view for view in VIEWS if view.name in wanted]
+    made = [("VIEW", view.name, view.query) for view in reversed(views) if view.name not in once]
+    made += [(_kind(query), name, query.sql) for name, query in rows.items() if query]
+    made += [("TABLE", view.name, view.query) for view in views if view.name in once]
+    try:
+        for kind, name in there:
+            connection.execute(f"DROP {kind} {name}")
+        create_empty(connection, wanted)
+        for kind, name, query in made:
+            connection.execute(f"DROP TABLE {name}")
+            connection.execute(f"CREATE TEMP {kind} {name} AS {query}")
+    except duckdb.Error as error:
+        raise _failed(error) from error
+    kinds = dict.fromkeys(wanted, "TABLE") | {name: kind for kind, name, _ in made}
+    return [(kind, name) for name, kind in kinds.items()]
 
 
 def create_empty(
@@ -166,15 +200,13 @@ def _known_columns(version: str) -> Mapping[str, Mapping[str, str]]:
     return views if version.startswith(f"{known['duckdb']}.") else {}
 
 
-def _drop(connection: duckdb.DuckDBPyConnection, names: Collection[str]) -> None:
-    """Drop what an earlier call has created in the connection of a notebook; the catalogue takes 10 ms to list it."""
+def _former(connection: duckdb.DuckDBPyConnection, names: Collection[str]) -> list[Created]:
+    """What an earlier call has created in the connection of a notebook; the catalogue takes 10 ms to list it."""
     there = connection.execute(
         "SELECT 'TABLE', table_name FROM duckdb_tables() WHERE temporary "
         "UNION ALL SELECT 'VIEW', view_name FROM duckdb_views() WHERE temporary"
     )
-    for kind, name in there.fetchall():
-        if name in names:
-            connection.execute(f"DROP {kind} {name}")
+    return [(kind, name) for kind, name in there.fetchall() if name in names]
 
 
 def _kind(query: TableQuery) -> str:

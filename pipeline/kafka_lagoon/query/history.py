@@ -1,13 +1,14 @@
 """Finds how far back a question about some snapshots has to read, and when the newest of them is late."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from kafka_lagoon.query.statements import Ask, tuples
-from kafka_lagoon.query.window import Span, Window
+from kafka_lagoon.query.window import Newest, Span, Window
 
 Windows = Sequence[Window | None]  # tried one after the other; None is all of the history
+# Opens tables and views of these names, over a window or all of the history, in place of those that it opened before.
+Open = Callable[[Iterable[str], Window | Newest | None], Ask]
 PREDECESSORS = "table_coverage"  # the view that `has_predecessors` reads
 _GAP = timedelta(days=7)  # snapshots are seldom missing for longer
 _LATE_INTERVALS = 2  # the next run may take long, or start late
@@ -63,19 +64,14 @@ def windows(begins: Sequence[datetime | None], ends: Sequence[datetime]) -> Wind
     ]
 
 
-@contextmanager
-def opened_until(
-    opened: Callable[[Window | None], AbstractContextManager[Ask]], tried: Windows, suffices: Callable[[Ask], bool]
-) -> Iterator[Ask]:
+def open_until(open_tables: Open, names: Iterable[str], tried: Windows, suffices: Callable[[Ask], bool]) -> Ask:
     """Open tables over the first of the windows that suffices; the last one is opened without that check."""
-    *others, last = tried
+    relations, (*others, last) = set(names), tried
     for window in others:
-        with opened(window) as ask:
-            if suffices(ask):
-                yield ask
-                return
-    with opened(last) as ask:
-        yield ask
+        ask = open_tables(relations, window)
+        if suffices(ask):
+            return ask
+    return open_tables(relations, last)
 
 
 def has_predecessors(ask: Ask, condition: str, values: Sequence[int | str]) -> bool:

@@ -5,8 +5,7 @@ example because retention has removed some. Until then the views compute it.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,10 +21,9 @@ from kafka_lagoon.delta.warehouse import Warehouse, prepare_tables
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import SqlSettings
-from kafka_lagoon.query.history import PREDECESSORS, Windows, has_predecessors, opened_until, windows
+from kafka_lagoon.query.history import PREDECESSORS, Open, Windows, has_predecessors, open_until, windows
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.query.views import CHANGES_VERSION, THROUGHPUT_VERSION
-from kafka_lagoon.query.window import Window
 from kafka_lagoon.tables.schema import STORED_CHANGES, STORED_THROUGHPUT
 from kafka_lagoon.tables.table import Table
 
@@ -156,10 +154,6 @@ def _stored(
     from kafka_lagoon.query import duckdb_engine  # noqa: PLC0415  see `_folder`
 
     limits = duckdb_engine.Limits(**dict(sql) | {"timeout_ms": 0})  # nobody waits
-
-    def opened(window: Window | None) -> AbstractContextManager[Ask]:
-        return duckdb_engine.opened(folder, of.relations, limits, window)
-
     today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
     with duckdb_engine.opened(folder, ("snapshots", of.table.name), limits) as ask:
         changed, gone = _changed_days(tuples(ask(_SNAPSHOTS)), tuples(ask(_known(of))))
@@ -170,13 +164,14 @@ def _stored(
     if not dry_run:
         prepare_tables(warehouse, [of.table], clock)
     looked_at, stored, problem, started = 0, 0, None, clock.monotonic()
-    for group in groups:
-        if problem or clock.monotonic() - started > _LONGEST_S:
-            break
-        made, problem = _made(opened, group, dry_run=dry_run)
-        looked_at, stored = looked_at + len(group.days), stored + len(made)
-        if not dry_run:
-            _replace_all(warehouse, of.table, made, clock)
+    with duckdb_engine.connected(folder, limits) as open_tables:
+        for group in groups:
+            if problem or clock.monotonic() - started > _LONGEST_S:
+                break
+            made, problem = _made(open_tables, group, dry_run=dry_run)
+            looked_at, stored = looked_at + len(group.days), stored + len(made)
+            if not dry_run:
+                _replace_all(warehouse, of.table, made, clock)
     if problem or looked_at < len(days):
         gone = []  # they tell the next run to look at the days that were compared with theirs
     if not dry_run:
@@ -185,15 +180,13 @@ def _stored(
     return StoredDays(stored=stored, removed=len(gone), problem=problem)
 
 
-def _made(
-    opened: Callable[[Window | None], AbstractContextManager[Ask]], group: _Days, *, dry_run: bool
-) -> tuple[Mapping[date, pa.Table | None], str | None]:
+def _made(open_tables: Open, group: _Days, *, dry_run: bool) -> tuple[Mapping[date, pa.Table | None], str | None]:
     """The rows of the days that are to be stored, none of a dry run; or why they cannot be computed."""
     from kafka_lagoon.query.duckdb_tables import NeedsSpark  # noqa: PLC0415  see `_folder`
 
     try:
-        with opened_until(opened, group.windows, group.suffices) as ask:
-            return {day: None if dry_run else _rows(ask, group.of, day) for day in group.missing(ask)}, None
+        ask = open_until(open_tables, group.of.relations, group.windows, group.suffices)
+        return {day: None if dry_run else _rows(ask, group.of, day) for day in group.missing(ask)}, None
     except NeedsSpark:
         raise
     except TableError as error:  # memory, say; a cache is no reason for a run to fail

@@ -2,8 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ import pytest
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.duckdb_tables import TableQuery, select_rows
-from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow
 from tests.cli.tables.conftest import topics
@@ -114,13 +111,12 @@ def test_answers_are_those_of_the_whole_history(
     argv = [_time(word) for word in command.split()]
     some = answer(lake, capsys, *argv)
 
-    def everything(
-        folder: Path, names: Iterable[str], limits: duckdb_engine.Limits, _: object
-    ) -> AbstractContextManager[Ask]:
-        return opened(folder, names, limits)
-
-    opened = duckdb_engine.opened
-    monkeypatch.setattr(duckdb_engine, "opened", everything)
+    make_available = duckdb_engine.make_available
+    monkeypatch.setattr(
+        duckdb_engine,
+        "make_available",
+        lambda connection, folder, names, _, there: make_available(connection, folder, names, None, there),
+    )
     assert answer(lake, capsys, *argv) == some
 
 

@@ -49,7 +49,7 @@ def by_duckdb(tables: Mapping[str, pa.Table], view: str) -> pa.Table:
         connection.execute("SET TimeZone = 'UTC'")
         for name, table in tables.items():
             connection.register(f"given_{name}", table)
-        duckdb_engine._create(connection, {view}, lambda table: TableQuery(f"SELECT * FROM given_{table.name}"))
+        duckdb_engine.create(connection, {view}, lambda table: TableQuery(f"SELECT * FROM given_{table.name}"))
         return connection.sql(f"FROM {view}").to_arrow_table()
 
 

@@ -52,7 +52,7 @@ def _shown(partitions: list[PartitionRow]) -> set[tuple[int, str]]:
                 rows = table.file_schema().empty_table()
             dated = rows.append_column(SNAPSHOT_DATE, pa.array([0] * len(rows), pa.date32()))
             connection.register(f"given_{table.name}", dated)
-        duckdb_engine._create(
+        duckdb_engine.create(
             connection, {"health_findings"}, lambda table: TableQuery(f"SELECT * FROM given_{table.name}")
         )
         answer = connection.sql("SELECT partition, finding FROM health_findings WHERE entity_type = 'partition'")

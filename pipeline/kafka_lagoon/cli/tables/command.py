@@ -12,7 +12,7 @@ from itertools import chain
 
 from kafka_lagoon.cli.arguments import add_flags, add_table_options, moment_argument, names, number_from, pattern
 from kafka_lagoon.cli.command import Invocation, Kind
-from kafka_lagoon.cli.engines import opened, opened_until
+from kafka_lagoon.cli.engines import connected
 from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.output import CommandOutput, Rows, RowSet, show
 from kafka_lagoon.cli.people import Screen, moment, table
@@ -20,7 +20,7 @@ from kafka_lagoon.cli.sql_formats import json_blocks
 from kafka_lagoon.cli.tables.snapshots import COLUMNS, ChosenSnapshot, MissingSnapshot, choose_snapshots
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.query.history import Windows
+from kafka_lagoon.query.history import Windows, open_until
 from kafka_lagoon.query.statements import Ask, first_tuples, tuples
 from kafka_lagoon.query.window import Newest, Span, Window
 from kafka_lagoon.text import counted, printable
@@ -218,23 +218,21 @@ def _run(
     _refuse_an_empty_span(options, now_ms)
     at_ms = options.at.at_ms(now_ms) if options.at else None
     latest = None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
-    with opened(settings, {"snapshots"}, options.engine, Newest(times=[latest])) as ask:
+    with connected(settings, options.engine) as open_tables:
+        ask = open_tables({"snapshots"}, Newest(times=[latest]))
         snapshots, missing = choose_snapshots(ask, clusters(options), latest, settings.named_clusters())
         context = TablesContext(ask=ask, options=options, snapshots=snapshots, now_ms=now_ms, missing=missing)
         if not snapshots:
             return _shown(context, CommandOutput(rows=[]))
-    if starts := reach.starts(context):
-        with opened(settings, reach.read_first, options.engine, Newest(times=starts)) as ask:
-            windows = reach.windows(replace(context, ask=ask))
-    else:
+        if starts := reach.starts(context):
+            context = replace(context, ask=open_tables(reach.read_first, Newest(times=starts)))
         windows = reach.windows(context)
 
-    def suffices(ask: Ask) -> bool:
-        return reach.suffices(replace(context, ask=ask))
+        def suffices(ask: Ask) -> bool:
+            return reach.suffices(replace(context, ask=ask))
 
-    with opened_until(settings, {"snapshots", *relations}, options.engine, windows, suffices) as ask:
-        context = replace(context, ask=ask)
-        return _shown(context, answer(context))
+        chosen = replace(context, ask=open_until(open_tables, {"snapshots", *relations}, windows, suffices))
+        return _shown(chosen, answer(chosen))
 
 
 def _refuse_an_empty_span(options: Namespace, now_ms: int) -> None:
