@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import pytest
 
+from kafka_lagoon.apply import outcomes
 from kafka_lagoon.apply.action import Action, Guard
 from kafka_lagoon.apply.execution import Execution, execute, make_plan
 from kafka_lagoon.apply.recording import NoRecorder, Run
@@ -19,6 +20,12 @@ CarryOut = Callable[..., Execution]
 @pytest.fixture(autouse=True)
 def spoken(altering_apis: None, topic_apis: None) -> None:
     """Offers the APIs that alter a cluster, before anything is connected."""
+
+
+@pytest.fixture(autouse=True)
+def _short_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shortens waits for state that will not change; on a busy machine it takes some 100 ms to read it once."""
+    monkeypatch.setattr(outcomes, "DECIDE_MS", 1_000)
 
 
 @pytest.fixture

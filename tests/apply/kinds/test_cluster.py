@@ -4,9 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
-from kafka_lagoon.apply import outcomes
 from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.apply.kinds.cluster import (
     ADD_VOTER,
@@ -35,12 +32,6 @@ from tests.fake.faults import Altered, Fault
 
 DIRECTORY, OTHER = "AAAAAAAAAAAAAAAAAAAAZA", "AAAAAAAAAAAAAAAAAAAAZg"
 LISTENERS = ["CONTROLLER://k1:9093"]
-
-
-@pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shortens waits for state that will not change."""
-    monkeypatch.setattr(outcomes, "DECIDE_MS", 200)
 
 
 def quorum_of(*voter_ids: int) -> QuorumPartition:

@@ -3,7 +3,6 @@
 import pytest
 
 from kafka_lagoon.admin.config_values import SENSITIVE, ConfigResource, ConfigValue, config_values
-from kafka_lagoon.apply import outcomes
 from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.apply.kinds.configs import (
     ALTER_CONFIGS,
@@ -31,11 +30,8 @@ def value(own: str | None, inherited: str | None = None, *, is_sensitive: bool =
     return ConfigValue(own, inherited, is_sensitive=is_sensitive, is_read_only=False, config_type=2)
 
 
-def test_a_timeout_is_no_failure(
-    state: FakeCluster, cluster: Cluster, carry_out: CarryOut, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_timeout_is_no_failure(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
     """The configs are described before the outcome is decided."""
-    monkeypatch.setattr(outcomes, "DECIDE_MS", 200)
     values = config_values(cluster, [ORDERS], soon())[ORDERS]
     assert not isinstance(values, Failure)
     action = change_configs(ORDERS, values, {"flush.ms": "5"})

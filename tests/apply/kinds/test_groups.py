@@ -81,12 +81,10 @@ def test_a_timeout_is_decided_by_the_commit(
     state: FakeCluster,
     group: FakeGroup,
     carry_out: CarryOut,
-    monkeypatch: pytest.MonkeyPatch,
     is_applied: bool,
     outcome: str,
 ) -> None:
     """A request that was carried out is done, although the broker answers REQUEST_TIMED_OUT; it is not sent again."""
-    monkeypatch.setattr("kafka_lagoon.apply.outcomes.DECIDE_MS", 1_000)
 
     def time_out(answer: Any) -> Any:
         if not is_applied:

@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_lagoon.admin.log_dirs import Replica, ReplicaPlace
-from kafka_lagoon.apply import outcomes
 from kafka_lagoon.apply.kinds.moves import (
     CANCEL_REASSIGNMENT,
     MOVE_REPLICA,
@@ -37,12 +35,6 @@ from tests.fake.faults import Altered, Fault
 
 ORDERS_0 = TopicPartition("orders", 0)
 MOVING = {"replicas": [2, 3, 1], "adding": [2], "removing": [1]}
-
-
-@pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shortens waits for state that will not change."""
-    monkeypatch.setattr(outcomes, "DECIDE_MS", 200)
 
 
 def test_moves_that_nobody_needs() -> None:

@@ -2,7 +2,6 @@
 
 import pytest
 
-from kafka_lagoon.apply import outcomes
 from kafka_lagoon.apply.action import Guard, Resource
 from kafka_lagoon.apply.kinds.partitions import (
     DELETE_RECORDS,
@@ -25,12 +24,6 @@ from tests.apply.kinds.endings import endings, lost, not_done, timed_out
 from tests.fake.cluster import FakeCluster
 
 ORDERS_1 = TopicPartition("orders", 1)
-
-
-@pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shortens waits for state that will not change."""
-    monkeypatch.setattr(outcomes, "DECIDE_MS", 200)
 
 
 def described(leader_id: int) -> MetadataPartition:

@@ -42,11 +42,8 @@ def test_a_new_token_answers_with_its_secret(state: FakeCluster, carry_out: Carr
     assert str(result.action.resource) == "delegation_token for User:alice"
 
 
-def test_whether_a_token_was_created_is_not_guessed(
-    state: FakeCluster, carry_out: CarryOut, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whether_a_token_was_created_is_not_guessed(state: FakeCluster, carry_out: CarryOut) -> None:
     """After a lost response the live state cannot prove the creation."""
-    monkeypatch.setattr("kafka_lagoon.apply.outcomes.DECIDE_MS", 200)
     state.tokens = ()
     state.faults = [Fault(CREATE_DELEGATION_TOKEN.key, Close())]
     (result,) = carry_out([create_token(NewToken())]).results

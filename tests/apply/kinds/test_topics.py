@@ -3,7 +3,6 @@
 import pytest
 
 from kafka_lagoon.admin.topics import describe_topics
-from kafka_lagoon.apply import outcomes
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.kinds.topics import CREATE_TOPIC, DELETE_TOPIC, create_topic, delete_topic, extend_topic
 from kafka_lagoon.client.cluster import Cluster
@@ -17,12 +16,6 @@ from tests.admin.conftest import RequestsOf, soon
 from tests.apply.kinds.conftest import CarryOut
 from tests.apply.kinds.endings import answered, endings, lost, not_done, right, timed_out
 from tests.fake.cluster import FakeCluster
-
-
-@pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shortens waits for state that will not change."""
-    monkeypatch.setattr(outcomes, "DECIDE_MS", 200)
 
 
 def deletion(cluster: Cluster) -> Action:

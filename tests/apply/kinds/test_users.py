@@ -36,11 +36,8 @@ def test_passwords_are_set_and_deleted(state: FakeCluster, carry_out: CarryOut) 
 
 
 @pytest.mark.parametrize(("iterations", "outcome"), [(5000, "done"), (4096, "unknown")])
-def test_a_lost_answer(
-    state: FakeCluster, carry_out: CarryOut, monkeypatch: pytest.MonkeyPatch, iterations: int, outcome: str
-) -> None:
+def test_a_lost_answer(state: FakeCluster, carry_out: CarryOut, iterations: int, outcome: str) -> None:
     """The live state decides, unless it would be the same in both cases; nothing is sent again."""
-    monkeypatch.setattr("kafka_lagoon.apply.outcomes.DECIDE_MS", 200)
     state.scram_users = (scram_user("alice", SCRAM_SHA_256),)
     state.faults = [Fault(ALTER_USER_SCRAM_CREDENTIALS.key, Close())]
     (result,) = carry_out([alter_scram(ALICE, {"iterations": 4096}, iterations, PASSWORD)]).results
