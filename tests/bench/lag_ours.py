@@ -36,7 +36,7 @@ def lag(bootstrap_servers: str) -> Sequence[ConsumerLagRow]:
     with _connect(bootstrap_servers, RequestStats()) as cluster:
         topology = topology_of(cluster.refresh(None, _deadline()))
         state = read_groups(cluster, topology, _deadline(), _tell, KINDS_OF_LAG)
-        return lag_of(topology, state, offset_rows(topology, state.after))
+        return lag_of(topology, state, offset_rows(topology, state.offsets))
 
 
 @gc_paused()

@@ -247,7 +247,7 @@ ODDITIES: dict[str, Odd] = {
     "nothing": lambda _: None,
     "odd offsets": odd_offsets,
     "offsets that are refused": refused_offsets,
-    "ends before the commits that are refused": altered(LIST_OFFSETS, _refuse_all, times=3),
+    "ends before the commits that are refused": altered(LIST_OFFSETS, _refuse_all, times=9),
     "leaders that hang up": fails(LIST_OFFSETS),
     "a topic that is hidden, settings that are refused": both(
         altered(METADATA, _hide_other), _each_resource(error_code=TOPIC_AUTHORIZATION_FAILED, configs=())

@@ -210,7 +210,7 @@ def sample(cluster: Cluster, topic: str, groups: Iterable[str]) -> list[Sample]:
     began, deadline = now_ms(), Deadline.after(SYSTEM_CLOCK, _BUDGET_MS)
     topology = read_topology(cluster, [topic], deadline)
     state = read_groups(cluster, topology, deadline, lambda _, __: None, KINDS_OF_LAG, only=set(groups))
-    rows = list(lag_of(topology, state, offset_rows(topology, state.after)))
+    rows = list(lag_of(topology, state, offset_rows(topology, state.offsets)))
     over = now_ms()
     read_at = {(commit.group_id, commit.partition): commit.read_at_ms for commit in state.commits.rows}
     return [

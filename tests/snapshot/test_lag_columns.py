@@ -105,14 +105,14 @@ def by_column(made: Facts) -> LagColumns:
         commits=commits_of(committed, topology),
         shares=ShareOffsets(answers={}, failures=()),
         left_out=0,
-        after={
+        offsets={
             HIGH_WATERMARK: _offsets(made, "high"),
             LAST_STABLE: _offsets(made, "stable"),
             LOG_START: _offsets(made, "start"),
         },
         failures=[],
     )
-    return lag_of(topology, state, offset_rows(topology, state.after))
+    return lag_of(topology, state, offset_rows(topology, state.offsets))
 
 
 def _topology(made: Facts) -> Topology:

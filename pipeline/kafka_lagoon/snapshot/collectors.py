@@ -97,7 +97,7 @@ PARTITIONS = Collector(
 PARTITION_OFFSETS = Collector(
     table=state_tables.PARTITION_OFFSETS,
     phase=Phase.LAG,
-    collect=lambda collection: Collected(offset_rows(collection.topology, collection.group_state.after)),
+    collect=lambda collection: Collected(offset_rows(collection.topology, collection.group_state.offsets)),
     apis=(METADATA, LIST_OFFSETS),
     permissions=(_TOPICS,),
 )

@@ -1,14 +1,15 @@
 """Reads all inputs of consumer lag in the order that keeps lag correct.
 
-End offsets, groups, committed offsets, end offsets again: no end offset is older than the commit that it is compared with,
-and the end offsets from before the commits bound the lag from below.
+Starts and ends of logs, groups, committed offsets, ends again: no end offset is older than the commit that it is compared with,
+and the end offsets from before the commits bound the lag from below. No start of a log is newer than the commit: a group that
+reads on and commits meanwhile has lost nothing of what is deleted then, as Kafka Streams deletes what it has read.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
 
 from kafka_lagoon.admin.committed_offsets import committed_offsets
 from kafka_lagoon.admin.groups import SHARE, GroupListing, describe_groups, list_groups
-from kafka_lagoon.admin.offsets import ALL_KINDS, HIGH_WATERMARK, Kind, Offsets, list_offsets
+from kafka_lagoon.admin.offsets import ALL_KINDS, HIGH_WATERMARK, LOCAL_START, LOG_START, Kind, Offsets, list_offsets
 from kafka_lagoon.admin.share_groups import ShareOffsets, share_group_offsets
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, ScopeType
@@ -24,11 +25,18 @@ from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 
 Tell = Callable[[str, int], None]  # called with the step that begins and its number of items
+# Without tiered storage both are the same offset, which may move in between. Were the local one the larger, records that were
+# deleted would look as if they were in tiered storage.
+_STARTS = (LOCAL_START, LOG_START)
 
 
 @frozen
 class GroupState:
-    """Groups, their commits, and the offsets of all partitions before and after those were read."""
+    """Groups, their commits, and the offsets of all partitions.
+
+    `before` are the ends from before the commits. `offsets` are of every kind: starts of logs from before the commits, and the
+    others from after them.
+    """
 
     before: Offsets
     listed: Mapping[str, GroupListing]
@@ -36,7 +44,7 @@ class GroupState:
     groups: Groups
     commits: Commits
     shares: ShareOffsets
-    after: Mapping[Kind, Offsets]
+    offsets: Mapping[Kind, Offsets]
     failures: Sequence[Failure]
 
 
@@ -49,13 +57,11 @@ def read_groups(
     kinds: Sequence[Kind] = ALL_KINDS,
     only: Container[str] | None = None,
 ) -> GroupState:
-    """Read the inputs of lag; `kinds` of offsets are read after the commits.
-
-    With `only`, other groups are left out.
-    """
+    """Read the inputs of lag, with these `kinds` of offsets. With `only`, other groups are left out."""
     everywhere = topology.every_partition()
     tell("end offsets", len(everywhere))
-    before = list_offsets(cluster, everywhere, [HIGH_WATERMARK], deadline)[HIGH_WATERMARK]
+    starts = [kind for kind in _STARTS if kind in kinds]
+    earlier = list_offsets(cluster, everywhere, [*starts, HIGH_WATERMARK], deadline)
     tell("groups", len(cluster.brokers))
     listings = list_groups(cluster, deadline)
     listed = {group_id: one for group_id, one in listings.groups.items() if only is None or group_id in only}
@@ -66,9 +72,11 @@ def read_groups(
     sharing = [group_id for group_id, one in listed.items() if one.group_type == SHARE]
     shares = share_group_offsets(cluster, sharing, deadline)
     tell("end offsets again", len(everywhere))
-    after = list_offsets(cluster, everywhere, kinds, deadline)
+    later = list_offsets(cluster, everywhere, [kind for kind in kinds if kind not in starts], deadline)
+    offsets = {kind: (earlier if kind in starts else later)[kind] for kind in kinds}
     refused = [failure for failure in shares.failures if failure.name != GONE]
-    ends = [failure for one in (before, *after.values()) for failure in one.failures.values()]
+    before = earlier[HIGH_WATERMARK]
+    bounds = [failure for one in (before, *offsets.values()) for failure in one.failures.values()]
     return GroupState(
         before=before,
         listed=listed,
@@ -76,13 +84,13 @@ def read_groups(
         groups=groups,
         commits=commits,
         shares=shares,
-        after=after,
-        failures=[*listings.failures, *groups.failures, *commits.failures, *refused, *ends],
+        offsets=offsets,
+        failures=[*listings.failures, *groups.failures, *commits.failures, *refused, *bounds],
     )
 
 
 def lag_of(topology: Topology, state: GroupState, offsets: Sequence[PartitionOffsetsRow]) -> LagColumns:
-    """Lag of all groups that commit, which share groups do not; `offsets` are the rows of offsets read after the commits."""
+    """Lag of all groups that commit, which share groups do not; `offsets` are the rows of its offsets."""
     logs = PartitionLogs(topology, state.before, offsets)
     groups, commits = state.groups, state.commits
     committing = [group for group in groups.groups if group.group_type != SHARE]

@@ -59,8 +59,8 @@ class _Slots(dict[int, int]):
 class PartitionLogs:
     """Columns by slot. An attribute with the name of an offset of consumer_lag holds that offset.
 
-    `before` are the end offsets read before the commits; `after` are the rows of the end offsets read after them, one for each
-    partition of the topology, in its order.
+    `before` are the end offsets read before the commits; `after` are the rows of offsets, whose ends were read after them, one
+    for each partition of the topology, in its order.
     """
 
     def __init__(self, topology: Topology, before: Offsets, after: Sequence[PartitionOffsetsRow]) -> None:

@@ -172,7 +172,7 @@ class ConsumerLagRow:
         "Next offset that the group will read; null if unknown, and without a commit, as for share groups.",
         null_if=_SHARING,
     )
-    log_start_offset: Int64 | None = column("First offset that can be read; null if unknown.")
+    log_start_offset: Int64 | None = column("First offset that can be read, read before the commit; null if unknown.")
     high_watermark: Int64 | None = column("End for readers, read after the commit; null if unknown.")
     last_stable_offset: Int64 | None = column(
         "End for read_committed, read after the commit; null if unknown.", null_if=before("ListOffsets", 2)

@@ -86,7 +86,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
     state = read_groups(context.cluster, topology, context.deadline, _ignore_progress, kinds, only=only)
     topology, unchecked = check_again(context.cluster, topology, context.deadline)
     share_rows = of_topics(list(share_offset_rows(state.shares.answers, topology.names())), options)
-    offsets = offset_rows(topology, state.after)
+    offsets = offset_rows(topology, state.offsets)
     columns = lag_of(topology, state, offsets)
     lag = of_topics(list(columns), options)
     times: Sequence[Failure] = ()
