@@ -1,5 +1,7 @@
 """Rows of committed offsets, from messages made by hand."""
 
+from dataclasses import replace
+
 from kafka_lagoon.admin.committed_offsets import CommittedOffsets
 from kafka_lagoon.client.routing import Source
 from kafka_lagoon.protocol.messages.metadata import MetadataPartition, MetadataResponse, MetadataTopic
@@ -35,10 +37,18 @@ def group(partition: OffsetFetchResponsePartition, topic: str = "orders") -> Off
     return OffsetFetchResponseGroup(group_id="g", topics=topics, error_code=0)
 
 
-def row_of(answer: OffsetFetchResponseGroup, replaced: OffsetFetchResponseGroup | None = None) -> CommittedOffsetRow:
+def row_of(
+    answer: OffsetFetchResponseGroup,
+    replaced: OffsetFetchResponseGroup | None = None,
+    ended: OffsetFetchResponseGroup | None = None,
+) -> CommittedOffsetRow:
     """Return the row of a group's only commit."""
     committed = CommittedOffsets(
-        answers={"g": answer}, replaced={"g": replaced} if replaced else {}, sources={"g": Source(1, 99)}, failures=()
+        answers={"g": answer},
+        replaced={"g": replaced} if replaced else {},
+        sources={"g": Source(1, 99)},
+        failures=(),
+        ended={"g": ended} if ended else {},
     )
     [row] = commit_rows(committed, TOPOLOGY)
     return row
@@ -65,6 +75,24 @@ def test_a_pending_transaction_has_both() -> None:
     assert (row.committed_offset, row.problem) == (4, "UNSTABLE_OFFSET_COMMIT")
     row = row_of(group(commit(-1, UNSTABLE)))
     assert (row.committed_offset, row.problem) == (None, "UNSTABLE_OFFSET_COMMIT")
+
+
+def test_a_transaction_that_has_ended_replaces_nothing() -> None:
+    """The commit is that of after the transaction, and it is stable; a transaction that was aborted may leave none."""
+    unstable = group(commit(-1, UNSTABLE))
+    row = row_of(unstable, group(commit(9)), group(commit(9)))
+    assert (row.committed_offset, row.committed_leader_epoch, row.metadata, row.problem) == (9, 3, "m", None)
+    row = row_of(unstable, group(commit(4)), group(commit(9)))
+    assert (row.committed_offset, row.problem) == (9, None)
+    row = row_of(unstable, group(commit(4)), unstable)
+    assert (row.committed_offset, row.problem) == (4, "UNSTABLE_OFFSET_COMMIT")
+    row = row_of(unstable, group(commit(4)), group(commit(-1)))
+    assert (row.committed_offset, row.problem) == (None, "NO_COMMIT")
+    row = row_of(unstable, None, replace(unstable, topics=()))
+    assert (row.committed_offset, row.problem) == (None, "NO_COMMIT")
+    gone = group(commit(-1, UNSTABLE), topic="gone")
+    row = row_of(gone, group(commit(4), topic="gone"), group(commit(9), topic="gone"))
+    assert (row.committed_offset, row.problem) == (9, "UNKNOWN_TOPIC_OR_PARTITION")
 
 
 def test_what_cannot_be_read_is_null_with_its_reason() -> None:

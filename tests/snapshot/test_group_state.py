@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.time_lag import local_starts
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
@@ -62,3 +63,28 @@ def test_a_start_that_moves_is_not_tiered_storage(monkeypatch: pytest.MonkeyPatc
     offsets = captured(state).of(PartitionOffsetsRow)
     assert None not in (offsets[0].log_start_offset, offsets[0].local_log_start_offset)
     assert local_starts(offsets) == {}
+
+
+def test_a_commit_whose_transaction_has_ended_is_stable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The transaction is open when stable offsets are requested, and has ended when the present ones are."""
+    state = one_group()
+    commits = state.groups["reader"].commits
+    commits["orders", 0] = FakeCommit(90, pending=True)
+    api, answer = SPOKEN[OFFSET_FETCH.key]
+
+    def end_afterwards(state: FakeCluster, node: int, version: int, request: Any) -> Any:
+        response = answer(state, node, version, request)
+        commits["orders", 0] = FakeCommit(95)
+        return response
+
+    monkeypatch.setitem(SPOKEN, OFFSET_FETCH.key, (api, end_afterwards))
+    (row,) = captured(state).of(ConsumerLagRow)
+    assert (row.committed_offset, row.lag, row.problem) == (95, 5, None)
+
+
+def test_a_commit_whose_transaction_is_open_is_not_stable() -> None:
+    """It is the present commit, which is about to be replaced."""
+    state = one_group()
+    state.groups["reader"].commits["orders", 0] = FakeCommit(90, pending=True)
+    (row,) = captured(state).of(ConsumerLagRow)
+    assert (row.committed_offset, row.lag, row.problem) == (90, 10, "UNSTABLE_OFFSET_COMMIT")

@@ -1,11 +1,12 @@
 """Fetches the committed offsets of groups (OffsetFetch), many groups per request where the coordinator allows it.
 
 Offsets are requested as stable first (KIP-447). A pending transaction makes a commit unstable; its group is then requested
-again without that condition, for the offset that is committed now.
+again without that condition, for the offset that is committed now. Transactions end within milliseconds, so a third request, as
+stable, tells whether that offset is still about to be replaced, or is of after the transaction.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from kafka_lagoon.admin.repeated_items import names_any_twice
 from kafka_lagoon.client.cluster import Cluster
@@ -38,12 +39,14 @@ class CommittedOffsets:
     """Answers and their sources by group; failures of groups and of single partitions.
 
     `replaced` are second answers about groups with pending transactions: the offsets that the transactions will replace.
+    `ended` are third ones, stable offsets again: those of transactions that have ended meanwhile have no error any more.
     """
 
     answers: Mapping[str, OffsetFetchResponseGroup]
     replaced: Mapping[str, OffsetFetchResponseGroup]
     sources: Mapping[str, Source]
     failures: Sequence[Failure]
+    ended: Mapping[str, OffsetFetchResponseGroup] = field(default_factory=dict)
 
 
 def committed_offsets(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline) -> CommittedOffsets:
@@ -54,6 +57,7 @@ def committed_offsets(cluster: Cluster, group_ids: Sequence[str], deadline: Dead
     ]
     pending = [group.group_id for group, _ in refused if _is_pending(group)]
     replaced = _fetch(cluster, pending, deadline, require_stable=False).answers if pending else {}
+    ended = _fetch(cluster, list(replaced), deadline, require_stable=True).answers if replaced else {}
     return CommittedOffsets(
         answers=stable.answers,
         replaced=replaced,
@@ -62,6 +66,7 @@ def committed_offsets(cluster: Cluster, group_ids: Sequence[str], deadline: Dead
             *stable.failures.values(),
             *(failure for group, source in refused for failure in _partition_failures(group, source)),
         ],
+        ended=ended,
     )
 
 

@@ -41,7 +41,7 @@ def commit_rows(committed: CommittedOffsets, topology: Topology) -> "CommitColum
     """One row per group and partition, in the order of the answers."""
     made = _Made()
     for groups, source in groups_of(committed.answers, committed.sources):
-        _take(made, groups, source, committed.replaced, topology)
+        _take(made, groups, source, committed, topology)
     return made.rows(topology)
 
 
@@ -113,7 +113,7 @@ def _take(
     made: _Made,
     groups: Structs[OffsetFetchResponseGroup],
     source: Source,
-    replaced: Mapping[str, OffsetFetchResponseGroup],
+    committed: CommittedOffsets,
     topology: Topology,
 ) -> None:
     """Add the commits of one OffsetFetch answer."""
@@ -134,7 +134,7 @@ def _take(
     made.time_counts.append(len(answers))
     _name_problems(made, first, answers, topology, ends)
     if UNSTABLE_OFFSET_COMMIT in answers.column("error_code"):
-        _put_back(made, first, groups, replaced)
+        _put_back(made, first, groups, committed, topology)
 
 
 def _name_problems(
@@ -152,29 +152,53 @@ def _name_problems(
             made.problems |= dict.fromkeys(range(first + start, first + stop), absences[topic])
     offsets, codes = answers.column("committed_offset"), answers.column("error_code")
     if offsets and min(offsets) < 0:
-        made.problems |= {
-            first + row: NO_COMMIT if offset == offset_fetch.NO_COMMIT else COMMIT_NEGATIVE  # brokers accept any number
-            for row, offset in enumerate(offsets)
-            if offset < 0
-        }
+        made.problems |= {first + row: problem for row, offset in enumerate(offsets) if (problem := _negative(offset))}
     if any(codes):
         made.problems |= {first + row: error_code(code).name for row, code in enumerate(codes) if code}
 
 
 def _put_back(
-    made: _Made, first: int, groups: Structs[OffsetFetchResponseGroup], replaced: Mapping[str, OffsetFetchResponseGroup]
+    made: _Made, first: int, groups: Structs[OffsetFetchResponseGroup], committed: CommittedOffsets, topology: Topology
 ) -> None:
-    """Mark commits that an open transaction is about to replace; the committed offset is still a fact."""
+    """Set commits that an open transaction is about to replace: the committed offset is still a fact.
+
+    A commit whose transaction has ended meanwhile is stable, and like any other.
+    """
     row = first
     for group in groups:
-        current = _current(replaced.get(group.group_id))
+        current, ended = _current(committed.replaced.get(group.group_id)), committed.ended.get(group.group_id)
+        now = _current(ended)
         for topic in group.topics:
             for answer in topic.partitions:
-                commit = current.get((topic.name, answer.partition_index))
-                if answer.error_code == UNSTABLE_OFFSET_COMMIT and commit:
-                    made.offsets[row], made.leader_epochs[row] = commit.committed_offset, commit.committed_leader_epoch
-                    made.metadata[row] = commit.metadata
+                key = topic.name, answer.partition_index
+                if answer.error_code == UNSTABLE_OFFSET_COMMIT:
+                    commit = now.get(key)
+                    if ended is not None and (commit is None or not commit.error_code):
+                        _set_stable(made, row, commit, topology.absence(topic.name))
+                    elif key in current:
+                        _set(made, row, current[key])
                 row += 1
+
+
+def _set(made: _Made, row: int, commit: OffsetFetchResponsePartition) -> None:
+    made.offsets[row], made.leader_epochs[row] = commit.committed_offset, commit.committed_leader_epoch
+    made.metadata[row] = commit.metadata
+
+
+def _set_stable(made: _Made, row: int, commit: OffsetFetchResponsePartition | None, absence: str | None) -> None:
+    """Set the commit of after a transaction, which may have been aborted without an older commit."""
+    problem = NO_COMMIT if commit is None else _negative(commit.committed_offset) or absence
+    if commit is not None:
+        _set(made, row, commit)
+    if problem is None:
+        del made.problems[row]
+    else:
+        made.problems[row] = problem
+
+
+def _negative(offset: int) -> str | None:
+    """The problem of an offset below 0, of which brokers accept any."""
+    return None if offset >= 0 else NO_COMMIT if offset == offset_fetch.NO_COMMIT else COMMIT_NEGATIVE
 
 
 def _current(group: OffsetFetchResponseGroup | None) -> Mapping[tuple[str, int], Any]:
