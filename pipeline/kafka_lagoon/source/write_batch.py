@@ -13,9 +13,9 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.produce.transaction_requests import FENCED
-from kafka_lagoon.produce.transactions import Transaction, abort, commit, init_transactions
+from kafka_lagoon.produce.transactions import Transaction, abort, commit, end_all, init_transactions
 from kafka_lagoon.source.sink import Sink, TaskWritten, require_unshared, require_written, task_messages
-from kafka_lagoon.source.task_transactions import abort_attempts, commit_tasks
+from kafka_lagoon.source.task_transactions import abort_attempts, commit_tasks, transactions_with_records
 from kafka_lagoon.source.write_options import NO_TRANSACTIONS, OF_TASKS
 
 if TYPE_CHECKING:
@@ -45,7 +45,11 @@ class LagoonWriter(DataSourceArrowWriter):
         return write_task(self._sink, self._transaction, this_task(), iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Make the tasks' records visible; WriteFailed if one of them has not written all of its records."""
+        """Make the tasks' records visible; WriteFailed if one of them has not written all of its records.
+
+        TransactionFailed if another write has taken over the transactional id: its tasks fence those of this one, so some of
+        them could not be committed any more.
+        """
         require_written(messages)
         written = task_messages(messages)
         deadline = self._sink.deadline()
@@ -62,22 +66,29 @@ class LagoonWriter(DataSourceArrowWriter):
         if self._transaction is None:
             return
         deadline = self._sink.deadline()
+        has_own = self._sink.options.transactions == OF_TASKS
+        attempts = task_messages(messages) if has_own else []
         with self._sink.connect(deadline) as cluster:
-            self._stop_attempts(cluster, self._transaction, deadline)
-            if self._sink.options.transactions == OF_TASKS:
-                abort_attempts(cluster, self._sink, task_messages(messages), deadline)
+            try:
+                self._stop_attempts(cluster, self._transaction, deadline)
+            except TransactionFailed as failure:
+                if failure.code not in FENCED:
+                    raise
+                # By `commit`, which aborted all other attempts, or by another write, whose attempts have the same names.
+                end_all(cluster, transactions_with_records(attempts), deadline, committed=False)
+                return
+            if has_own:
+                abort_attempts(cluster, self._sink, attempts, deadline)
 
     def _begin(self, cluster: Cluster, deadline: Deadline) -> Transaction:
         return init_transactions(cluster, self._sink.prefix, self._sink.options.transaction_timeout_ms, deadline)
 
     def _stop_attempts(self, cluster: Cluster, transaction: Transaction, deadline: Deadline) -> None:
-        """Abort the driver's transaction and fence it, so that attempts which Spark has given up begin nothing any more."""
-        try:
-            abort(cluster, transaction, deadline)
-        except TransactionFailed as failure:
-            if failure.code in FENCED:  # by `commit`, after which Spark may call `abort`, or by another write
-                return
-            raise
+        """Abort the driver's transaction and fence it, so that attempts which Spark has given up begin nothing any more.
+
+        TransactionFailed if it is fenced already.
+        """
+        abort(cluster, transaction, deadline)
         self._begin(cluster, deadline)
 
     def _commit_run(

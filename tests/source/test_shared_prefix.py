@@ -1,0 +1,66 @@
+"""Two batch writes with one `kafka.transactional.id`: the second takes the id over, and the first writes nothing.
+
+The brokers are fakes, so that the steps of both are in an exact order.
+"""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import StringType, StructField, StructType
+
+from kafka_lagoon.errors import TransactionFailed
+from kafka_lagoon.source.sink import Sink, SparkTask, TaskWritten, new_sink
+from kafka_lagoon.source.write_batch import LagoonWriter
+from kafka_lagoon.source.write_options import parse_sink
+from kafka_lagoon.source.write_task import write_task
+from tests.fake.broker import FakeBroker
+from tests.fake.cluster import FakeCluster
+from tests.source.fake_coordinator import coordinate, states_of
+
+SCHEMA = StructType([StructField("value", StringType())])
+
+
+@pytest.fixture
+def sink(state: FakeCluster, brokers: dict[int, FakeBroker], monkeypatch: pytest.MonkeyPatch) -> Sink:  # noqa: ARG001
+    """A write to an empty topic, with a configured prefix."""
+    coordinate(monkeypatch)
+    state.add_topic("copy", 2, end=0)
+    options = {
+        "kafka.bootstrap.servers": ",".join(f"{host}:{port}" for host, port in state.addresses.values()),
+        "kafka.transactional.id": "nightly",
+        "topic": "copy",
+        "transactions": "task",
+    }
+    return new_sink(parse_sink(options, SCHEMA, overwrite=False, is_stream=False), SCHEMA)
+
+
+def rows() -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_pydict({"value": ["a", "b"]})
+
+
+def written(writer: LagoonWriter, partition: int) -> TaskWritten:
+    """Run the first attempt of a task."""
+    task = SparkTask(partition=partition, attempt=0, attempt_id=partition, batch=None)
+    message = write_task(writer._sink, writer._transaction, task, rows())
+    assert isinstance(message, TaskWritten)
+    return message
+
+
+def test_a_write_that_another_has_fenced_commits_nothing(state: FakeCluster, sink: Sink) -> None:
+    """Also the tasks whose transactions the other write has not taken over yet are not committed."""
+    first = LagoonWriter(sink)
+    messages = [written(first, partition) for partition in range(2)]
+    second = LagoonWriter(sink)
+    other = written(second, 0)
+    with pytest.raises(TransactionFailed, match="PRODUCER_FENCED"):
+        first.commit(messages)
+    assert "CompleteCommit" not in states_of(state).values()
+    first.abort(messages)  # as Spark does after a commit that failed
+    assert states_of(state) == {
+        "nightly": "Empty",
+        "nightly.task-0-0": "Ongoing",
+        "nightly.task-1-0": "CompleteAbort",
+    }
+    second.commit([other])
+    assert states_of(state)["nightly.task-0-0"] == "CompleteCommit"
