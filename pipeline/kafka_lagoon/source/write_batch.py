@@ -4,6 +4,7 @@ Spark runs each step in a separate process and moves this object from one to the
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
@@ -42,7 +43,8 @@ class LagoonWriter(DataSourceArrowWriter):
         """Write the rows of one task, on an executor."""
         from kafka_lagoon.source.write_task import this_task, write_task  # noqa: PLC0415  encoding is not for the driver to load
 
-        return write_task(self._sink, self._transaction, this_task(), iterator)
+        # In foreachBatch tasks have the micro-batch of the stream, which is no business of this write.
+        return write_task(self._sink, self._transaction, replace(this_task(), batch=None), iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make the tasks' records visible; WriteFailed if one of them has not written all of its records.

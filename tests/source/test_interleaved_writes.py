@@ -1,7 +1,4 @@
-"""Two batch writes with one `kafka.transactional.id`: the second takes the id over, and the first writes nothing.
-
-The brokers are fakes, so that the steps of both are in an exact order.
-"""
+"""Steps of drivers and attempts of tasks in orders that Spark makes only by chance; the brokers are fakes."""
 
 from collections.abc import Iterator
 
@@ -10,7 +7,7 @@ import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
 from kafka_lagoon.errors import TransactionFailed
-from kafka_lagoon.source.sink import Sink, SparkTask, TaskWritten, new_sink
+from kafka_lagoon.source.sink import MicroBatch, Sink, SparkTask, TaskFailed, TaskWritten, new_sink
 from kafka_lagoon.source.write_batch import LagoonWriter
 from kafka_lagoon.source.write_options import parse_sink
 from kafka_lagoon.source.write_task import write_task
@@ -23,14 +20,18 @@ SCHEMA = StructType([StructField("value", StringType())])
 
 @pytest.fixture
 def sink(state: FakeCluster, brokers: dict[int, FakeBroker], monkeypatch: pytest.MonkeyPatch) -> Sink:  # noqa: ARG001
-    """A write to an empty topic, with a configured prefix."""
+    """A write to an empty topic, with a configured prefix and a transaction for each attempt."""
     coordinate(monkeypatch)
     state.add_topic("copy", 2, end=0)
+    return sink_of(state, "task")
+
+
+def sink_of(state: FakeCluster, transactions: str) -> Sink:
     options = {
         "kafka.bootstrap.servers": ",".join(f"{host}:{port}" for host, port in state.addresses.values()),
         "kafka.transactional.id": "nightly",
         "topic": "copy",
-        "transactions": "task",
+        "transactions": transactions,
     }
     return new_sink(parse_sink(options, SCHEMA, overwrite=False, is_stream=False), SCHEMA)
 
@@ -64,3 +65,17 @@ def test_a_write_that_another_has_fenced_commits_nothing(state: FakeCluster, sin
     }
     second.commit([other])
     assert states_of(state)["nightly.task-0-0"] == "CompleteCommit"
+
+
+@pytest.mark.usefixtures("sink")
+def test_a_batch_within_a_stream_recognizes_a_repeated_stage(
+    state: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In foreachBatch Spark gives tasks the micro-batch of the stream, but what they write is a batch."""
+    task = SparkTask(partition=0, attempt=0, attempt_id=7, batch=MicroBatch("query", 3))
+    monkeypatch.setattr("kafka_lagoon.source.write_task.this_task", lambda: task)
+    writer = LagoonWriter(sink_of(state, "run"))
+    assert isinstance(writer.write(rows()), TaskWritten)
+    again = writer.write(rows())
+    assert isinstance(again, TaskFailed)
+    assert "was run before" in again.reason
