@@ -49,7 +49,7 @@ def written(writer: LagoonWriter, partition: int) -> TaskWritten:
 
 
 def test_a_write_that_another_has_fenced_commits_nothing(state: FakeCluster, sink: Sink) -> None:
-    """Also the tasks whose transactions the other write has not taken over yet are not committed."""
+    """Otherwise some of its tasks might be committed, and others aborted by the other write, which keeps its own."""
     first = LagoonWriter(sink)
     messages = [written(first, partition) for partition in range(2)]
     second = LagoonWriter(sink)
@@ -60,11 +60,32 @@ def test_a_write_that_another_has_fenced_commits_nothing(state: FakeCluster, sin
     first.abort(messages)  # as Spark does after a commit that failed
     assert states_of(state) == {
         "nightly": "Empty",
-        "nightly.task-0-0": "Ongoing",
+        "nightly.task-0-0": "CompleteAbort",
         "nightly.task-1-0": "CompleteAbort",
+        "nightly.task-0-0.1": "Ongoing",
     }
     second.commit([other])
-    assert states_of(state)["nightly.task-0-0"] == "CompleteCommit"
+    assert states_of(state)["nightly.task-0-0.1"] == "CompleteCommit"
+
+
+@pytest.mark.parametrize("valid", [0, 1])
+def test_a_stage_that_spark_runs_again(state: FakeCluster, sink: Sink, valid: int) -> None:
+    """Of two attempts of a task with the same number Spark takes the one that ends first; the other one is aborted."""
+    writer = LagoonWriter(sink)
+    attempts = [written(writer, 0) for _ in range(2)]
+    writer.commit([attempts[valid]])
+    names = [attempt.transaction.transactional_id for attempt in attempts if attempt.transaction]
+    assert [states_of(state)[name] for name in names] == [
+        "CompleteCommit" if number == valid else "Empty" for number in range(2)
+    ]
+
+
+def test_transactional_ids_are_used_again(state: FakeCluster, sink: Sink) -> None:
+    """Later writes with the same prefix need no further ids."""
+    for _ in range(3):
+        writer = LagoonWriter(sink)
+        writer.commit([written(writer, 0)])
+    assert states_of(state) == {"nightly": "Empty", "nightly.task-0-0": "CompleteCommit"}
 
 
 @pytest.mark.usefixtures("sink")

@@ -33,6 +33,7 @@ from kafka_lagoon.protocol.error_codes import (
     INVALID_TXN_STATE,
     OPERATION_NOT_ATTEMPTED,
     PRODUCER_FENCED,
+    TRANSACTIONAL_ID_NOT_FOUND,
     error_code,
 )
 from kafka_lagoon.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
@@ -42,7 +43,7 @@ from kafka_lagoon.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
-from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
+from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS, ONGOING
 from kafka_lagoon.protocol.messages.end_txn import ABORT, COMMIT, END_TXN, EndTxnRequest, EndTxnResponse
 from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
 from kafka_lagoon.protocol.messages.init_producer_id import (
@@ -132,6 +133,16 @@ def init_transactions(
         timeout_ms=timeout_ms,
         is_implicit=transaction_version(cluster) >= _IMPLICIT,
     )
+
+
+def is_open(cluster: Cluster, transactional_id: str, deadline: Deadline) -> bool:
+    """True if a transaction is open that something was added to. Brokers before Kafka 3.0 do not say: False."""
+    know_coordinator(cluster, transactional_id, TRANSACTION, transactional_id, deadline)
+    described = describe_transactions(cluster, [transactional_id], deadline)
+    for failure in described.failures.values():
+        if not failure.is_too_old and failure.code != TRANSACTIONAL_ID_NOT_FOUND:
+            raise failed(transactional_id, failure)
+    return any(now.transaction_state == ONGOING for now in described.answers.values())
 
 
 def refuse_if_fenced(cluster: Cluster, transaction: Transaction, deadline: Deadline) -> None:

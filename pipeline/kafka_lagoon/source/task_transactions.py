@@ -16,9 +16,10 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.produce.transactions import Transaction, end_all, fence_all
+from kafka_lagoon.protocol.messages.describe_transactions import ONGOING
 from kafka_lagoon.source.sink import Sink, TaskWritten
 
-_MAY_GO_ON = ("Empty", "Ongoing")  # Kafka's states of transactions whose producer has not ended them
+_MAY_GO_ON = ("Empty", ONGOING)  # Kafka's states of transactions whose producer has not ended them
 
 
 def transactions_with_records(written: Sequence[TaskWritten]) -> list[Transaction]:

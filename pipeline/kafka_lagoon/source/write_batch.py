@@ -49,8 +49,8 @@ class LagoonWriter(DataSourceArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make the tasks' records visible; WriteFailed if one of them has not written all of its records.
 
-        TransactionFailed if another write has taken over the transactional id: its tasks fence those of this one, so some of
-        them could not be committed any more.
+        TransactionFailed if another write has taken over the transactional id: its driver aborts what this one has not
+        committed, so that only some of the tasks might be.
         """
         require_written(messages)
         written = task_messages(messages)
@@ -76,7 +76,7 @@ class LagoonWriter(DataSourceArrowWriter):
             except TransactionFailed as failure:
                 if failure.code not in FENCED:
                     raise
-                # By `commit`, which aborted all other attempts, or by another write, whose attempts have the same names.
+                # By `commit`, which aborted all other attempts, or by another write, whose attempts have the same prefix.
                 end_all(cluster, transactions_with_records(attempts), deadline, committed=False)
                 return
             if has_own:

@@ -6,7 +6,7 @@ attempt but the first is refused; that one returns why it failed, and the driver
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, count
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +22,7 @@ from kafka_lagoon.produce.arrow_writer import ArrowWriter, WriteOptions
 from kafka_lagoon.produce.producer_state import ProducerState
 from kafka_lagoon.produce.sequences import init_producer_id
 from kafka_lagoon.produce.targets import TargetTopic, describe_targets
-from kafka_lagoon.produce.transactions import Transaction, abort, init_transactions, refuse_if_fenced
+from kafka_lagoon.produce.transactions import Transaction, abort, init_transactions, is_open, refuse_if_fenced
 from kafka_lagoon.protocol.error_codes import OUT_OF_ORDER_SEQUENCE_NUMBER
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS
 from kafka_lagoon.source.sink import CURE_OF_SHARING, MicroBatch, Sink, SparkTask, TaskFailed, TaskWritten
@@ -56,12 +56,21 @@ def this_task() -> SparkTask:
     )
 
 
-def transactional_id(sink: Sink, partition: int, attempt: int) -> str:
-    """The transactional id of an attempt of a task.
+def transactional_id(sink: Sink, partition: int, attempt: int, repetition: int = 0) -> str:
+    """The transactional id of an attempt of a task. Later writes use the same ids again: brokers keep each for a week."""
+    again = f".{repetition}" if repetition else ""
+    return f"{sink.task_prefix}{partition}-{attempt}{again}"
 
-    A query uses the same ids again, which aborts open transactions of an earlier run.
+
+def begin_attempt(cluster: Cluster, sink: Sink, task: SparkTask, deadline: Deadline) -> Transaction:
+    """The transaction of an attempt, under the first of its ids that has no open one.
+
+    Spark counts the attempts of a task from 0 again where it runs a stage again because shuffled data are lost, and takes the
+    result of the attempt before if that one ends first: its transaction must not be aborted. The driver aborts what is left.
     """
-    return f"{sink.task_prefix}{partition}-{attempt}"
+    ids = (transactional_id(sink, task.partition, task.attempt, repetition) for repetition in count())
+    name = next(name for name in ids if not is_open(cluster, name, deadline))
+    return init_transactions(cluster, name, sink.options.transaction_timeout_ms, deadline)
 
 
 @modules_kept()
@@ -89,8 +98,7 @@ def _written(sink: Sink, shared: Transaction | None, task: SparkTask, batches: I
         _claim(cluster, sink, task, deadline)
         transaction = shared
         if sink.options.transactions == OF_TASKS:
-            name = transactional_id(sink, task.partition, task.attempt)
-            transaction = init_transactions(cluster, name, sink.options.transaction_timeout_ms, deadline)
+            transaction = begin_attempt(cluster, sink, task, deadline)
             if shared:
                 refuse_if_fenced(cluster, shared, deadline)
         try:

@@ -6,10 +6,11 @@ describe are left out without an error, and so are partitions that have their ma
 
 from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Versions, struct
 
+ONGOING = "Ongoing"
 # As transaction_state. Dead is never returned: such an id is error 105.
 STATES = (
     "Empty",
-    "Ongoing",
+    ONGOING,
     "PrepareCommit",
     "PrepareAbort",
     "CompleteCommit",
