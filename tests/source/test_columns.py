@@ -2,7 +2,16 @@
 
 import pytest
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
-from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegerType, LongType, StringType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.source.columns import COLUMNS, decoded, default_schema, require_known
@@ -63,3 +72,17 @@ def test_not_null_is_refused():
     """Spark does not check columns that are declared NOT NULL, and would read a null key as garbage."""
     with pytest.raises(ConfigError, match="column key: leave out NOT NULL"):
         require_known(StructType().add("key", BinaryType(), nullable=False))
+
+
+@pytest.mark.parametrize(
+    ("contains_null", "key_may_be_null", "value_may_be_null"),
+    [(False, True, True), (True, False, True), (True, True, False)],
+)
+def test_not_null_within_headers_is_refused(contains_null: bool, key_may_be_null: bool, value_may_be_null: bool):
+    """A header may have no value: NOT NULL in the struct is as unchecked as that of a column."""
+    header = StructType(
+        [StructField("key", StringType(), key_may_be_null), StructField("value", BinaryType(), value_may_be_null)]
+    )
+    with pytest.raises(ConfigError, match="column headers: leave out NOT NULL"):
+        require_known(StructType().add("headers", ArrayType(header, contains_null)))
+    require_known(default_schema(with_headers=True))

@@ -67,10 +67,20 @@ def require_known(schema: StructType) -> None:
         elif field.dataType.simpleString() != known.simpleString():
             requested = field.dataType.simpleString()
             problems.append(f"column {field.name}: it is {known.simpleString()}, not {requested}: cast it in the query")
-        elif not field.nullable:
+        elif not (field.nullable and _has_only_nullable_parts(field.dataType)):
             problems.append(f"column {field.name}: leave out NOT NULL: Spark would believe it unchecked")
     if problems:
         raise ConfigError(problems)
+
+
+def _has_only_nullable_parts(kind: DataType) -> bool:
+    match kind:
+        case ArrayType():
+            return kind.containsNull and _has_only_nullable_parts(kind.elementType)
+        case StructType():
+            return all(field.nullable and _has_only_nullable_parts(field.dataType) for field in kind.fields)
+        case _:
+            return True
 
 
 def decoded(names: Iterable[str]) -> frozenset[str]:
