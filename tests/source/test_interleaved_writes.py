@@ -1,18 +1,25 @@
 """Steps of drivers and attempts of tasks in orders that Spark makes only by chance; the brokers are fakes."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
 from kafka_lagoon.errors import TransactionFailed
+from kafka_lagoon.produce.batch_progress import BatchProgress
+from kafka_lagoon.produce.transactions import init_transactions
+from kafka_lagoon.protocol.messages.end_txn import END_TXN
 from kafka_lagoon.source.sink import MicroBatch, Sink, SparkTask, TaskFailed, TaskWritten, new_sink
 from kafka_lagoon.source.write_batch import LagoonWriter
 from kafka_lagoon.source.write_options import parse_sink
+from kafka_lagoon.source.write_stream import LagoonStreamWriter
 from kafka_lagoon.source.write_task import write_task
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Close, Fault
+from tests.short_timeouts import short_timeouts
 from tests.source.fake_coordinator import coordinate, states_of
 
 SCHEMA = StructType([StructField("value", StringType())])
@@ -100,3 +107,24 @@ def test_a_batch_within_a_stream_recognizes_a_repeated_stage(
     again = writer.write(rows())
     assert isinstance(again, TaskFailed)
     assert "was run before" in again.reason
+
+
+@pytest.mark.parametrize(
+    ("fault", "line"),
+    [
+        (Close(), "micro-batch 7 is committed but for 1 of .*; the next start of the query tries again"),
+        (None, "micro-batch 7 is committed but for 1 of .*; the rest of its records is missing; .* of group nightly"),
+    ],
+)
+def test_a_decided_commit_that_fails(state: FakeCluster, sink: Sink, fault: Close | None, line: str) -> None:
+    """Only if the transaction is gone records are missing; without an answer it is committed by the next start."""
+    stream = LagoonStreamWriter(replace(sink, kafka=short_timeouts(state)))
+    with sink.connect(sink.deadline()) as cluster:
+        decided, driver = (init_transactions(cluster, name, 60_000, sink.deadline()) for name in ("t", "nightly"))
+        if fault:
+            state.faults.append(Fault(END_TXN.key, fault, times=1_000))
+        else:
+            init_transactions(cluster, "t", 60_000, sink.deadline())
+        progress = BatchProgress(series="query", number=7, topic="copy", open_transactions=(decided,))
+        with pytest.raises(TransactionFailed, match=line):
+            stream._finish(cluster, driver, progress, stream._sink.deadline())

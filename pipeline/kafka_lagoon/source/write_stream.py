@@ -21,7 +21,9 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.produce.batch_progress import BatchProgress, keep_progress, read_progress
+from kafka_lagoon.produce.transaction_requests import FENCED
 from kafka_lagoon.produce.transactions import Transaction, commit, end_all, init_transactions
+from kafka_lagoon.protocol.error_codes import INVALID_PRODUCER_ID_MAPPING, INVALID_TXN_STATE
 from kafka_lagoon.source.sink import MicroBatch, Sink, TaskWritten, require_unshared, require_written, task_messages
 from kafka_lagoon.source.task_transactions import abort_attempts, commit_tasks, transactions_with_records
 from kafka_lagoon.source.write_options import NO_TRANSACTIONS, OF_TASKS
@@ -29,6 +31,7 @@ from kafka_lagoon.source.write_options import NO_TRANSACTIONS, OF_TASKS
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_GONE = FENCED | {INVALID_TXN_STATE, INVALID_PRODUCER_ID_MAPPING}  # the transaction was aborted, as by its timeout
 _CURE = "the rest of its records is missing; to write all of it again, delete the offsets of group {group}"
 
 
@@ -113,16 +116,17 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
     def _finish(
         self, cluster: Cluster, transaction: Transaction, progress: BatchProgress, deadline: Deadline
     ) -> Transaction:
-        """Commit transactions whose commit is decided, and store that; returns the driver's next transaction."""
-        failures = end_all(cluster, progress.open_transactions, deadline, committed=True)
-        for failure in failures.values():
-            cure = _CURE.format(group=self._sink.prefix)
-            what = (
-                f"micro-batch {progress.number} is committed but for {len(failures)} of its tasks' transactions; {cure}"
-            )
-            raise TransactionFailed(
-                failure.transactional_id, failure.api, failure.name, failure.code, what, failure.may_be_done
-            )
+        """Commit transactions whose commit is decided, and store that; returns the driver's next transaction.
+
+        TransactionFailed says if records are missing, which is not so after a request that has no answer.
+        """
+        failures = end_all(cluster, progress.open_transactions, deadline, committed=True).values()
+        for some, cure in (
+            ([failure for failure in failures if failure.code in _GONE], _CURE.format(group=self._sink.prefix)),
+            (failures, "the next start of the query tries again"),
+        ):
+            for failure in some:
+                raise _uncommitted(progress, failure, len(some), cure)
         done = replace(progress, open_transactions=())
         return self._keep(cluster, transaction, done, deadline) or self._init(cluster, deadline, transaction)
 
@@ -138,6 +142,14 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
 
 def _includes(known: Sequence[BatchProgress], batch: MicroBatch | None) -> bool:
     return batch is not None and any(one.includes(batch.query_id, batch.number) for one in known)
+
+
+def _uncommitted(progress: BatchProgress, failure: TransactionFailed, count: int, cure: str) -> TransactionFailed:
+    what = f"micro-batch {progress.number} is committed but for {count} of its tasks' transactions; {cure}"
+    message = f"{failure.message}; {what}" if failure.message else what
+    return TransactionFailed(
+        failure.transactional_id, failure.api, failure.name, failure.code, message, failure.may_be_done
+    )
 
 
 def _progress(written: Sequence[TaskWritten]) -> BatchProgress:
