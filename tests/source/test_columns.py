@@ -86,3 +86,9 @@ def test_not_null_within_headers_is_refused(contains_null: bool, key_may_be_null
     with pytest.raises(ConfigError, match="column headers: leave out NOT NULL"):
         require_known(StructType().add("headers", ArrayType(header, contains_null)))
     require_known(default_schema(with_headers=True))
+
+
+def test_no_column_is_refused():
+    """An Arrow batch without columns has no rows, so that a count would be 0."""
+    with pytest.raises(ConfigError, match="there are no columns: name one of key, value,"):
+        require_known(StructType())

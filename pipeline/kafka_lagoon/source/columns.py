@@ -56,8 +56,9 @@ def default_schema(*, with_headers: bool) -> StructType:
 
 
 def require_known(schema: StructType) -> None:
-    """ConfigError for columns that no record has, or that have another type."""
-    problems = []
+    """ConfigError for columns that no record has, or that have another type, and for no column."""
+    # An Arrow batch without columns has no rows: a count would be 0.
+    problems = [] if schema.fields else [f"there are no columns: name one of {', '.join(COLUMNS)}"]
     for field in schema.fields:
         known = COLUMNS.get(field.name)
         if known is None:
