@@ -49,18 +49,18 @@ def test_each_kind_at_its_offsets() -> None:
 
 def test_starts_that_retention_moved() -> None:
     """Records before the first equal one are ignored, up to the number that the other log has lost; others are missing."""
-    assert ends(find(LOG, LOG[30:], right_start=30)) == [(Kind.EXPIRED_RIGHT, 30, 0, 29, None, None)]
-    assert ends(find(LOG[30:], LOG, left_start=30)) == [(Kind.EXPIRED_LEFT, 30, None, None, 0, 29)]
-    assert ends(find(LOG, LOG[30:], right_start=7)) == [
+    assert ends(find(LOG, LOG[30:], right_lost=30)) == [(Kind.EXPIRED_RIGHT, 30, 0, 29, None, None)]
+    assert ends(find(LOG[30:], LOG, left_lost=30)) == [(Kind.EXPIRED_LEFT, 30, None, None, 0, 29)]
+    assert ends(find(LOG, LOG[30:], right_lost=7)) == [
         (Kind.EXPIRED_RIGHT, 7, 0, 6, None, None),
         (Kind.MISSING, 23, 7, 29, None, None),
     ]
-    assert ends(find(LOG[30:], LOG, left_start=7)) == [
+    assert ends(find(LOG[30:], LOG, left_lost=7)) == [
         (Kind.EXPIRED_LEFT, 7, None, None, 0, 6),
         (Kind.EXTRA, 23, None, None, 7, 29),
     ]
     assert ends(find(LOG, LOG[30:])) == [(Kind.MISSING, 30, 0, 29, None, None)]
-    assert ends(find(LOG, [500], right_start=7)) == [
+    assert ends(find(LOG, [500], right_lost=7)) == [
         (Kind.ALTERED, 1, 0, 0, 0, 0),
         (Kind.MISSING, 99, 1, 99, None, None),
     ]
@@ -96,15 +96,15 @@ RECORDS = st.lists(st.integers(0, 30), max_size=40)
 @settings(max_examples=examples(200))
 @given(RECORDS, RECORDS, RECORDS, st.integers(0, 12), st.integers(0, 12))
 def test_retention_explains_no_more_than_it_removed(
-    left: list[int], right: list[int], shared: list[int], left_start: int, right_start: int
+    left: list[int], right: list[int], shared: list[int], left_lost: int, right_lost: int
 ) -> None:
     """At most as many records as offsets were deleted are explained by retention, and all others are reported."""
     left, right = [*left, *shared], [*right, *shared]
-    counts = count_kinds(find(left, right, left_start=left_start, right_start=right_start))
+    counts = count_kinds(find(left, right, left_lost=left_lost, right_lost=right_lost))
     unexplained = count_kinds(find(left, right))
-    assert counts.get(Kind.EXPIRED_RIGHT, 0) <= right_start
-    assert counts.get(Kind.EXPIRED_LEFT, 0) <= left_start
+    assert counts.get(Kind.EXPIRED_RIGHT, 0) <= right_lost
+    assert counts.get(Kind.EXPIRED_LEFT, 0) <= left_lost
     for expired, kind in ((Kind.EXPIRED_RIGHT, Kind.MISSING), (Kind.EXPIRED_LEFT, Kind.EXTRA)):
         assert counts.get(expired, 0) + counts.get(kind, 0) == unexplained.get(kind, 0)
-    if unexplained.get(Kind.MISSING, 0) > right_start or unexplained.get(Kind.EXTRA, 0) > left_start:
+    if unexplained.get(Kind.MISSING, 0) > right_lost or unexplained.get(Kind.EXTRA, 0) > left_lost:
         assert counts.keys() - NOT_COMPARED

@@ -11,7 +11,7 @@ from kafka_lagoon.compare.sequences import CompareLimits
 from kafka_lagoon.compare.sides import Side, TopicOfCluster, Wanted, of_one_log
 from kafka_lagoon.compare.topics import DELETED_MEANWHILE
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.fetch.offset_specs import AtOffset, OffsetSpecs
+from kafka_lagoon.fetch.offset_specs import AtOffset, AtTime, BeforeEnd, OffsetSpec, OffsetSpecs
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import NOT_LEADER_OR_FOLLOWER
@@ -140,6 +140,22 @@ def test_retention_explains_what_it_removed(state: FakeCluster, settings: KafkaS
     right.log_start_offset = 10
     comparison = compare(settings, "a", "b")
     assert kinds(comparison) == [(0, Kind.EXPIRED_RIGHT, 10), (0, Kind.MISSING, 10)]
+    assert not comparison.is_equal()
+
+
+@pytest.mark.parametrize(
+    ("start", "expired"), [(AtOffset(0), 10), (AtOffset(6), 4), (AtOffset(10), 0), (BeforeEnd(45), 5), (AtTime(-1), 10)]
+)
+def test_retention_explains_no_more_than_it_removed_from_the_range(
+    state: FakeCluster, settings: KafkaSettings, start: OffsetSpec, expired: int
+) -> None:
+    """A log that is compared from an offset on has lost only the offsets from there on; a time does not say how many."""
+    (left,), (right,) = logs(state, "a", 1), logs(state, "b", 1)
+    append(left, [record(number) for number in range(60)])
+    append(right, [record(number) for number in (*range(900, 910), *range(30, 60), *range(910, 920))])
+    right.log_start_offset = 10
+    comparison = compare(settings, "a", "b", Wanted(start=OffsetSpecs(name="--from", default=start)))
+    assert comparison.counts().get(Kind.EXPIRED_RIGHT, 0) == expired
     assert not comparison.is_equal()
 
 
@@ -277,7 +293,7 @@ def side(splits: dict[int, tuple[int, int]], *, partitions: int, is_archive: boo
         topic_id="id",
         partitions=partitions,
         splits=ranges,
-        log_starts=dict.fromkeys(splits, 0),
+        lost=dict.fromkeys(splits, 0),
         is_archive=is_archive,
     )
 
@@ -304,4 +320,4 @@ def test_an_archive_without_a_partition_of_its_topic() -> None:
     left, right = of_one_log(live, archived)
     assert (left.partitions, right.partitions) == (1, 2)
     assert (left.splits.keys(), right.splits.keys()) == ({0}, {0, 1})
-    assert (right.splits[0].from_offset, right.splits[0].to_offset, right.log_starts) == (0, 0, {0: 0, 1: 0})
+    assert (right.splits[0].from_offset, right.splits[0].to_offset, right.lost) == (0, 0, {0: 0, 1: 0})

@@ -135,6 +135,14 @@ def test_a_range_after_the_end_of_an_archive(
     assert notes == ["lagoon: a:orders: 5 offsets after what the other side has are not compared"]
 
 
+def test_a_range_within_an_archive(archive: Callable[[Sequence[Record], int], Path], compare: Compare) -> None:
+    """Records that an archive lacks are missing, also the first ones of the range: only what precedes it may be gone."""
+    folder = archive([*(record(number) for number in range(500, 550)), *LOG[70:]], 0)
+    code, lines, _ = compare(folder, "a:copy", "records@a:orders", "--from", "50")
+    assert (code, lines[-1]) == (3, "different: 20 missing in records@a")
+    assert lines[1].split()[:6] == ["0", "missing", "in", "records@a", "20", "50"]
+
+
 @pytest.mark.long
 def test_records_that_retention_has_removed(archive: Callable[..., Path], compare: Compare) -> None:
     """They are not missing in the archive while it still has their ranges."""

@@ -55,15 +55,15 @@ class Difference:
 
 @frozen
 class Evidence:
-    """Facts for deciding differences: the starts of both logs, and the counts of a second pass.
+    """Facts for deciding differences: how many offsets both logs have lost at their starts, and the counts of a second pass.
 
     `left_counts` has how often the left log has each hash that was asked for. The last offsets of keys on each side are known
     where logs are compacted.
     """
 
     left_counts: Mapping[Hash, int] = field(default_factory=dict)
-    left_start: int = 0
-    right_start: int = 0
+    left_lost: int = 0
+    right_lost: int = 0
     left_keys: Mapping[int, int] = field(default_factory=dict)
     right_keys: Mapping[int, int] = field(default_factory=dict)
 
@@ -165,8 +165,8 @@ class Unequal:
         """
         of_left = (Kind.EXPIRED_RIGHT, Kind.COMPACTED_RIGHT, Kind.MISSING)
         of_right = (Kind.EXPIRED_LEFT, Kind.COMPACTED_LEFT, Kind.EXTRA)
-        self._decide(self._left, of_left, evidence.right_start, evidence.right_keys)
-        self._decide(self._right, of_right, evidence.left_start, evidence.left_keys)
+        self._decide(self._left, of_left, evidence.right_lost, evidence.right_keys)
+        self._decide(self._right, of_right, evidence.left_lost, evidence.left_keys)
 
     def _decide(
         self, side: _Unequal, kinds: tuple[Kind, Kind, Kind], removed: int, last_offsets: Mapping[int, int]

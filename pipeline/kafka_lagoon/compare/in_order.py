@@ -34,7 +34,7 @@ def compare_partition(
             compared = compare_sequences(left, right, how.limits, report)
         unequal = Unequal(compared)
         second = _Second(pair, [reader.outcome for reader in readers], how)
-        evidence = second.evidence(unequal, [_lost_start(side, number) for side in sides])
+        evidence = second.evidence(unequal, [side.lost[number] for side in sides])
     outcomes = [(side.of, reader.outcome) for side, reader in zip(sides, readers, strict=True)]
     failures = [failure for of, outcome in outcomes for failure in failures_of(of, outcome)]
     if not failures:  # a second pass would fail, too
@@ -51,12 +51,6 @@ def compare_partition(
         notes=[note for of, outcome in outcomes for note in notes_of(of, outcome)] + second.notes,
     )
     return part, failures
-
-
-def _lost_start(side: Side, number: int) -> int:
-    """The log start offset, if records before it were removed and it is read from there; else 0."""
-    start = side.log_starts[number]
-    return start if side.splits[number].from_offset == start else 0
 
 
 class _Second:
@@ -77,7 +71,7 @@ class _Second:
             return []
         return failures_of(of, outcome)
 
-    def evidence(self, unequal: Unequal, log_starts: Sequence[int]) -> Evidence:
+    def evidence(self, unequal: Unequal, lost: Sequence[int]) -> Evidence:
         """Facts about the records in gaps. Keys are read where compaction has left offsets without records."""
         words, keys = unequal.to_count(), unequal.keys()
         is_compacted = [outcome.counts.compacted > 0 for outcome in self._first]
@@ -85,8 +79,8 @@ class _Second:
         right = self._look_up(1, _NO_WORDS, keys) if len(words) and is_compacted[1] else _LookedUp()
         return Evidence(
             left_counts=left.counts,
-            left_start=log_starts[0],
-            right_start=log_starts[1],
+            left_lost=lost[0],
+            right_lost=lost[1],
             left_keys=left.last_offsets,
             right_keys=right.last_offsets,
         )

@@ -14,7 +14,7 @@ from kafka_lagoon.compare.reading import Chunk, HashedReader
 from kafka_lagoon.errors import BrokerError, ConfigError
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.offset_resolution import ResolvedOffsets, resolve
-from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, OffsetSpecs
+from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, AtOffset, BeforeEnd, Latest, OffsetSpec, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import READ_COMMITTED, ReadOptions, Split, SplitOutcome
 from kafka_lagoon.frozen import frozen
@@ -72,7 +72,7 @@ class Source(Protocol):
 
 @frozen
 class Side:
-    """The splits of a side, one for each partition, and the start of each log.
+    """The splits of a side, one for each partition, and how many offsets of each range were `lost` from the log's start.
 
     An archive has the offsets that the records had in their cluster.
     """
@@ -82,7 +82,7 @@ class Side:
     topic_id: str | None
     partitions: int  # the number of partitions of the topic
     splits: Mapping[int, Split]
-    log_starts: Mapping[int, int]
+    lost: Mapping[int, int]
     failures: Sequence[Failure] = ()
     notes: Sequence[str] = ()
     is_archive: bool = False
@@ -153,7 +153,13 @@ def choose_side(cluster: Cluster, of: TopicOfCluster, wanted: Wanted, deadline: 
         topic_id=topic_id,
         partitions=len(known),
         splits=splits,
-        log_starts={partition.partition: log.log_start_offset for partition, log in logs.items()},
+        lost={
+            partition.partition: lost_offsets(
+                wanted.start.of(partition), splits[partition.partition], log.log_start_offset
+            )
+            for partition, log in logs.items()
+            if partition not in failures
+        },
         failures=list(failures.values()),
     )
 
@@ -171,6 +177,20 @@ def _split(
         to_offset=min(max(end.offsets[partition], first), log.end),
         stable_end=log.last_stable_offset,
     )
+
+
+def lost_offsets(start: OffsetSpec, split: Split, log_start: int) -> int:
+    """The number of offsets of a range that the log had before its start, at most: a time does not say where it began."""
+    if split.from_offset != log_start:
+        return 0
+    match start:
+        case Latest():
+            return 0
+        case AtOffset(offset):
+            return max(0, log_start - offset)
+        case BeforeEnd(offsets):
+            return max(0, log_start - max(0, split.stable_end - offsets))
+    return log_start
 
 
 def of_one_log(left: Side, right: Side) -> tuple[Side, Side]:
@@ -200,8 +220,7 @@ def _with_empty_partitions(side: Side, other: Side) -> Side:
         )
         for number in sorted(absent)
     }
-    log_starts = {**side.log_starts, **dict.fromkeys(empty, 0)}
-    return replace(side, splits={**side.splits, **empty}, log_starts=log_starts)
+    return replace(side, splits={**side.splits, **empty}, lost={**side.lost, **dict.fromkeys(empty, 0)})
 
 
 def _shared(left: Split, right: Split) -> tuple[int, int]:
@@ -210,7 +229,7 @@ def _shared(left: Split, right: Split) -> tuple[int, int]:
 
 
 def _clipped(side: Side, ranges: Mapping[int, tuple[int, int]]) -> Side:
-    """Limit the side to these offsets of shared partitions; the log then starts where it is read from.
+    """Limit the side to these offsets of shared partitions, of which the log has lost none.
 
     Both sides number their partitions alike, so those that they share are compared in order. Notes say what is left out.
     """
@@ -236,5 +255,5 @@ def _clipped(side: Side, ranges: Mapping[int, tuple[int, int]]) -> Side:
         for number, split in side.splits.items()
         if number in ranges
     }
-    log_starts = dict.fromkeys(splits, 0)
-    return replace(side, partitions=len(splits), splits=splits, log_starts=log_starts, notes=[*side.notes, *notes])
+    lost = dict.fromkeys(splits, 0)
+    return replace(side, partitions=len(splits), splits=splits, lost=lost, notes=[*side.notes, *notes])

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.compare.reading import Chunk
-from kafka_lagoon.compare.sides import Connection, Reader, Side, Wanted
+from kafka_lagoon.compare.sides import Connection, Reader, Side, Wanted, lost_offsets
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.fetch.offset_specs import AtOffset, BeforeEnd, Earliest, Latest, OffsetSpec
+from kafka_lagoon.fetch.offset_specs import EARLIEST, AtOffset, BeforeEnd, Earliest, Latest, OffsetSpec
 from kafka_lagoon.fetch.range_history import Incarnation, archived_range, in_order_of_runs, incarnations
 from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.frozen import frozen
@@ -74,16 +74,22 @@ class _Archive:
         known = sorted({row["partition"] for row in ranges})
         if absent := sorted(set(wanted.partitions or ()) - set(known)):
             raise ConfigError([f"{of}: nothing is archived of partition {number}" for number in absent])
-        splits = {
-            number: self._split(newest, number, wanted) for number in known if number in (wanted.partitions or known)
+        archived = {
+            number: archived_range(row for row in ranges if row["partition"] == number)
+            for number in known
+            if number in (wanted.partitions or known)
         }
+        splits = {number: self._split(newest.topic_id, number, archived[number], wanted) for number in archived}
         return Side(
             of=of,
             cluster_id=ranges[0]["cluster_id"],
             topic_id=newest.topic_id,
             partitions=known[-1] + 1,  # partitions are numbered from 0 on; those between were not archived
             splits=splits,
-            log_starts={number: split.from_offset for number, split in splits.items()},
+            lost={
+                number: lost_offsets(wanted.start.default or EARLIEST, split, archived[number][0])
+                for number, split in splits.items()
+            },
             notes=list(_notes(of, [row for row in ranges if row["partition"] in splits])),
             is_archive=True,
         )
@@ -96,13 +102,12 @@ class _Archive:
             raise ConfigError([f"{of}: nothing is archived of it"])
         return incarnations(row for row in rows if row["cluster_id"] == rows[-1]["cluster_id"])[0]
 
-    def _split(self, newest: Incarnation, partition: int, wanted: Wanted) -> Split:
-        rows = [row for row in newest.rows if row["partition"] == partition]
-        first, end = archived_range(rows)
+    def _split(self, topic_id: str | None, partition: int, archived: tuple[int, int], wanted: Wanted) -> Split:
+        first, end = archived
         low, high = (min(_resolved(spec, first, end), end) for spec in (wanted.start.default, wanted.end.default))
         return Split(
             topic=self.of.topic,
-            topic_id=newest.topic_id,
+            topic_id=topic_id,
             partition=partition,
             from_offset=low,
             to_offset=max(low, high),
