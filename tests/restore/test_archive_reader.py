@@ -62,6 +62,15 @@ def test_other_topics_and_partitions_are_left_out(tmp_path: Path, is_one_topic: 
     assert offsets(files[:1], wanted(0, 100, cluster_id="other")) == ([] if not is_one_topic else [0, 1, 2, 3, 4])
 
 
+def test_offsets_without_statistics(tmp_path: Path) -> None:
+    """Only wanted offsets are read from a file whose writer kept no bounds of offsets."""
+    (file,) = write_files(tmp_path, [records(range(20))])
+    path = file.url.removeprefix("file:")
+    pq.write_table(pq.read_table(path), path, write_statistics=["topic", "partition"], row_group_size=8)
+    assert offsets([file], wanted(3, 12)) == list(range(3, 12))
+    assert offsets([file], wanted(30, 40)) == []
+
+
 def test_records_from_before_topics_had_ids(tmp_path: Path) -> None:
     """They are read if the topic began without an id, and then not those that an earlier topic of the name had."""
     files = [

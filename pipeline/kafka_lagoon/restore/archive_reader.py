@@ -139,7 +139,7 @@ def _row_groups(opened: OpenFiles, file: SourceFile, wanted: ArchivedPartition) 
             alone = bounds["topic"] == (wanted.topic,) * 2 and bounds["partition"] == (wanted.partition,) * 2
             rows: tuple[int, int] | None = (0, group.num_rows)
             is_in_order: bool | None = None
-            if not (file.is_one_topic and alone):
+            if not (file.is_one_topic and alone and bounds["offset"]):
                 placed = _find(opened, number, wanted, file)
                 if placed is None or not _overlap(wanted, *placed[:2]):
                     continue
