@@ -196,6 +196,18 @@ def test_times_that_brokers_refuse() -> None:
     assert judged({"message.timestamp.after.max.ms": "3600000"}, times=None).faults == []
 
 
+def test_times_that_brokers_of_kafka_3_6_refuse() -> None:
+    """They look at the limit for both directions only if the other is not set; the record that is refused is named."""
+    both = {"message.timestamp.difference.max.ms": str(DAY_MS)}
+    (fault,) = judged(both, times=Times(NOW_MS, NOW_MS + 2 * DAY_MS)).faults
+    assert "difference.max.ms=86400000 refuses records like the one from 2027-01-17" in fault
+    assert judged(both, times=Times(NOW_MS - DAY_MS, NOW_MS + DAY_MS)).faults == []
+    assert judged({**both, "message.timestamp.before.max.ms": str(90 * DAY_MS)}).faults == []
+    forever = {"message.timestamp.before.max.ms": str((1 << 63) - 1)}
+    (fault,) = judged({**both, **forever}).faults
+    assert "message.timestamp.difference.max.ms=86400000 refuses" in fault
+
+
 def test_what_may_be_gone_later() -> None:
     """Compaction and a limit of size may delete restored records."""
     notes = " ".join(judged({"cleanup.policy": "compact", "retention.bytes": "1000"}).notes)

@@ -207,12 +207,13 @@ def _refusals(target: TargetTopic, now_ms: int, times: Times | None) -> Iterator
     """Batches that the brokers would refuse."""
     if not target.keeps_time or times is None:
         return
-    for name, apart_ms, one_ms in (
+    for own_name, apart_ms, one_ms in (
         (_BEFORE_MS, now_ms - times.oldest_ms, times.oldest_ms),
         (_AFTER_MS, times.newest_ms - now_ms, times.newest_ms),
-        (_BOTH_MS, max(now_ms - times.oldest_ms, times.newest_ms - now_ms), times.oldest_ms),
     ):
-        limit_ms = int(target.configs.get(name, _FOREVER))
+        name, limit_ms = own_name, int(target.configs.get(own_name, _FOREVER))
+        if limit_ms == _FOREVER:  # only then brokers look at the older config (LogConfig of Kafka 3.6 to 3.9)
+            name, limit_ms = _BOTH_MS, int(target.configs.get(_BOTH_MS, _FOREVER))
         if apart_ms > limit_ms:
             yield (
                 f"topic {target.name}: {name}={limit_ms} refuses records like the one from {_spelled(one_ms)}: set it to "
