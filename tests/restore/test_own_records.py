@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.produce.transactions import Transaction
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
+from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.records.encoding import TRANSACTIONAL, Producer, encode_batch
 from kafka_lagoon.restore import partition_writer, tasks
 from kafka_lagoon.restore.offset_map import OffsetRange
@@ -25,6 +27,8 @@ from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.compare.logs import append, record
 from tests.fake.cluster import FakeBatch, FakeCluster, FakeGroup, FakePartition
+from tests.fake.faults import Fault
+from tests.fetch.reading import altered
 from tests.restore.lake import records, wanted, write_files
 
 PRODUCER_ID, RECORDS = 4000, 20
@@ -108,6 +112,18 @@ def test_records_of_an_earlier_attempt(target: FakePartition, attempt: Attempt) 
     first, second = attempt(), attempt()
     assert (first.failure, first.ranges, second) == (None, [OffsetRange(0, 0, RECORDS)], first)
     assert target.high_watermark == RECORDS
+
+
+def test_an_answer_that_was_damaged_on_its_way(state: FakeCluster, target: FakePartition, attempt: Attempt) -> None:
+    """A batch that is read again comes after those that follow it; its records are counted in the order of the log."""
+    first = attempt()
+
+    def damage(partition: Any) -> None:
+        size = len(target.log[0].data)
+        partition.records = partition.records[: size - 1] + b"?" + partition.records[size:]
+
+    state.faults.append(Fault(FETCH.key, altered(damage)))
+    assert attempt() == first
 
 
 def own_offsets(cluster: Cluster, log: LogBounds, from_offset: int = 0) -> list[int]:

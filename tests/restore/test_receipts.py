@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.compare.reading import HashedReader
 from kafka_lagoon.protocol.error_codes import NOT_LEADER_OR_FOLLOWER
+from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.records.digests import SequenceDigest
 from kafka_lagoon.restore import receipts
 from kafka_lagoon.restore.asked_together import logs_of
@@ -22,7 +24,8 @@ from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeCluster
-from tests.fetch.reading import QUICK, fill, log, split
+from tests.fake.faults import Fault
+from tests.fetch.reading import QUICK, altered, fill, log, split
 
 Connect = Callable[..., Cluster]
 
@@ -93,6 +96,18 @@ def test_what_differs(cluster: Cluster, state: FakeCluster, offsets: list[int], 
     receipt_row = receipt_of(cluster, written(cluster, state, offsets))
     assert (receipt_row.problem, receipt_row.records_read_back) == (problem, 20)
     assert receipt_row.digest != receipt_row.digest_read_back
+
+
+def test_an_answer_that_was_damaged_on_its_way(cluster: Cluster, state: FakeCluster) -> None:
+    """It is read again, and the receipt does not say that the order differs."""
+    restored, size = written(cluster, state), len(log(state).log[0].data)
+
+    def damage(partition: Any) -> None:
+        partition.records = partition.records[: size - 1] + b"?" + partition.records[size:]
+
+    state.faults.append(Fault(FETCH.key, altered(damage)))
+    row = receipt_of(cluster, restored)
+    assert (row.problem, row.records_read_back, state.faults[0].times) == (None, 20, 0)
 
 
 def test_records_of_others_are_reported(cluster: Cluster, state: FakeCluster) -> None:

@@ -74,7 +74,8 @@ def find_own_records(
         raise BrokerError(-1, outcome.failure, FETCH.name, f"{partition.topic}-{partition.partition}", outcome.detail)
     if outcome.counts.lost or outcome.counts.corrupt:
         raise TargetChanged(*partition, f"no longer has all records that were written since offset {from_offset}")
-    return OwnRecords(offsets=np.concatenate(results), compacted=outcome.counts.compacted, others=others)
+    # A batch that had to be read again comes after those that follow it (fetch/reader.py).
+    return OwnRecords(offsets=np.sort(np.concatenate(results)), compacted=outcome.counts.compacted, others=others)
 
 
 def last_sequences(
