@@ -39,3 +39,11 @@ def test_a_full_disk_is_said_without_a_traceback() -> None:
     done = run("log.append_to(Path('/dev/full')); log.info('begun'); print('on')")
     assert done.stdout == "on\n"
     assert set(done.stderr.splitlines()) == {"lagoon: --log-file: an event could not be written"}
+
+
+def test_a_full_disk_of_both_logs_ends_no_run() -> None:
+    """Standard error is often appended to a file of the same folder: neither the event nor the line about it is written."""
+    code = USE + "log.append_to(Path('/dev/full')); log.info('begun'); print('on')"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=full, text=True, check=False)
+    assert done.stdout == "on\n"

@@ -6,6 +6,7 @@ nothing import neither json nor Python's logging, which take longer than a reque
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -38,7 +39,8 @@ def append_to(path: Path) -> None:
         try:
             file.write(line.encode())
         except OSError:
-            print("lagoon: --log-file: an event could not be written", file=sys.stderr)  # noqa: T201
+            with suppress(OSError):  # standard error is often on the same disk
+                print("lagoon: --log-file: an event could not be written", file=sys.stderr)  # noqa: T201
 
     _send_to(write)
 
