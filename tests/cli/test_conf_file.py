@@ -101,3 +101,18 @@ def test_a_run_says_first_what_it_reads(
     )
     assert events[-1]["event"] == "run_finished"
     assert "there is no" in events[-1]["error"]
+
+
+@pytest.mark.parametrize(("argument", "variable"), [("lagoon.toml", ""), (None, "lagoon.toml")])
+def test_a_current_folder_that_was_deleted(
+    argument: str | None, variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A relative name is of a file that is not there: that is one line, where the path of the folder was a traceback."""
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    monkeypatch.setenv("LAGOON_CONF", variable)
+    words = ["--conf", argument] if argument else []
+    assert main(["report", *words, "--warehouse", str(tmp_path), "--out", str(tmp_path / "page.html")]) == 2
+    assert "lagoon.toml" in capsys.readouterr().err

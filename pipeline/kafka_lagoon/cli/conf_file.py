@@ -30,11 +30,19 @@ class ConfFile:
         """Return True if the command line does not name the file."""
         return self.path is not None and self.named_by != "--conf"
 
+    @property
+    def whole_path(self) -> Path | None:
+        """Return the path from the root on; as it is named if the current folder was deleted, for it has no path then."""
+        try:
+            return self.path and self.path.absolute()
+        except FileNotFoundError:
+            return self.path
+
     def __str__(self) -> str:
         """Spell the file for people."""
         if self.path is None:
             return "options and environment"
-        return f"{self.path.absolute()} (by {self.named_by})" if self.is_implied else str(self.path)
+        return f"{self.whole_path} (by {self.named_by})" if self.is_implied else str(self.path)
 
 
 def conf_file(options: Namespace, environ: Mapping[str, str]) -> ConfFile:

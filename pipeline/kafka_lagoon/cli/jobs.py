@@ -43,7 +43,7 @@ def run_job(invocation: Invocation, answer: Callable[[Invocation], int]) -> int:
 def _begun(invocation: Invocation, answer: Callable[[Invocation], int]) -> int:
     """Say which settings file is read, first of all: whoever reads a log must not guess it."""
     conf = conf_file(invocation.options, invocation.environ)
-    path = str(conf.path.absolute()) if conf.path else None
+    path = str(conf.whole_path) if conf.path else None
     log.info(STARTED, job=invocation.name, conf=path, conf_named_by=conf.named_by if path else None)
     if conf.is_implied and sys.stderr.isatty():
         warn(f"settings are those of {conf}")
