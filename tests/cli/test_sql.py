@@ -336,3 +336,20 @@ def test_a_format_has_all_that_formats_have(name: str, lake: Path, tmp_path: Pat
         if suffix:
             assert main(["sql", "--warehouse", str(lake), "--out", str(path), "SELECT 1 AS a"]) == 0
         assert path.read_bytes() == explicit != b""
+
+
+@pytest.mark.parametrize("words", [[""], [" "], [], ["describe", "lag_now"]])
+@pytest.mark.parametrize("options", [["--out", "x.csv"], ["--format", "csv"], ["--json"]])
+def test_a_result_is_of_a_statement(words: list[str], options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A script whose variable is empty got the list of tables in place of its file, and exit 0."""
+    assert main(["sql", *options, *words]) == 2
+    assert f"lagoon: {options[0]}: for the result of a statement" in capsys.readouterr().err
+
+
+def test_an_empty_statement_lists_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is a variable without a value, and not the wish for a list."""
+    assert main(["sql", ""]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "lagoon: the statement is empty: give a query, or leave it out to list the tables and views\n",
+    )

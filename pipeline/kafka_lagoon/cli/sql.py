@@ -93,8 +93,15 @@ def sql_arguments(options: Namespace, environ: Mapping[str, str]) -> SqlArgument
 
 
 def _faults(options: Namespace, is_describe: bool) -> Iterator[str]:
+    statement = " ".join(options.words).strip()
+    if options.words and not statement:
+        yield "the statement is empty: give a query, or leave it out to list the tables and views"
     if len(options.words) > 1 and not is_describe:
         yield "give the statement as one argument, in quotes"
+    given = {"--out": options.out, "--format": options.format, "--json": options.json}
+    unused = [name for name, value in given.items() if value and value != TABLE]
+    if unused and (is_describe or not statement):
+        yield f"{', '.join(unused)}: for the result of a statement; lists of tables and columns are text"
     if options.json and options.format not in (None, JSON):
         yield f"--json and --format {options.format} exclude each other"
     name = _format(options)
