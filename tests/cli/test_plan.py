@@ -1,6 +1,8 @@
 """`lagoon plan` and `lagoon import`: output for people and scripts, and faults that are found before any request."""
 
+import io
 import json
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -142,3 +144,14 @@ def test_a_delta_table(server: str, tmp_path: Path, capsys: pytest.CaptureFixtur
     write_deltalake(str(tmp_path / "other"), pa.table({"name": ["x"]}))
     assert main(["plan", str(tmp_path / "other"), "-b", server]) == 2
     assert "the columns must be section, name, key, value" in capsys.readouterr().err
+
+
+def test_files_of_desired_state_are_utf8_in_every_locale(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TOML is UTF-8: on a machine of Latin-1 the file could not be read back."""
+    permissions = ["permissions", "--for", "ingest", "--principal", "User:né€", "--format", "toml", "--cluster-id", "x"]
+    monkeypatch.setattr("kafka_lagoon.cli.import_state._text", lambda *_: 'acls = [{ principal = "User:né€" }]')
+    for words in (permissions, ["import", "-b", server]):
+        output = io.BytesIO()
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(output, encoding="latin-1"))
+        main(words)
+        assert tomllib.loads(output.getvalue().decode())["acls"][0]["principal"] == "User:né€"

@@ -1,5 +1,6 @@
 """Metrics of a snapshot are the same if the run writes them or the tables are read."""
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,14 @@ def test_a_file_is_written(lake: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*arguments, str(tmp_path / "none" / "lagoon.prom")]) == 2
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("", f"lagoon: --out {tmp_path}/none/lagoon.prom: No such file or directory\n")
+
+
+def test_what_is_printed_is_utf8_in_every_locale(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The format demands it: a scraper refuses the whole text for a byte that is none."""
+    output = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(output, encoding="latin-1"))
+    assert main(["metrics", "--warehouse", str(lake)]) == 0
+    assert parsed(output.getvalue().decode()) == written_by_runs(100)
 
 
 def test_a_report_is_a_run(lake: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from kafka_lagoon.apply.kinds.tokens import parse_principal
 from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.permissions import OF_THE_FILE, Requirement
-from kafka_lagoon.cli.pipes import write
+from kafka_lagoon.cli.pipes import write, write_utf8
 from kafka_lagoon.cli.registry import COMMANDS
 from kafka_lagoon.cli.terminal import COMPLETE
 from kafka_lagoon.errors import ConfigError
@@ -103,6 +103,7 @@ def _print(call: Invocation) -> int:
             "cluster_id": options.cluster_id,
             "acls": [_entry(grant, name) for grant in granted for name in grant.names],
         }
+        write_utf8()  # as TOML demands, and as files are read
         write([(toml_text if options.format == TOML else yaml_text)(state, notes)])
     return COMPLETE
 

@@ -10,6 +10,7 @@ from kafka_lagoon.cli.clusters import add_cluster_options, chosen_cluster, conne
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.output import failure_lines
 from kafka_lagoon.cli.permissions import TOPIC_SETTINGS, TOPICS, Requirement
+from kafka_lagoon.cli.pipes import write_utf8
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say_exactly, warn
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.protocol import acls
@@ -36,6 +37,7 @@ def _import(call: Invocation) -> int:
     with connected(chosen.kafka, options, call.clock) as (cluster, deadline):
         imported = import_state(cluster, deadline, with_assignments=options.assignments)
         hidden = list_note(cluster, METADATA.name, "topics", deadline)
+    write_utf8()  # as TOML demands, and as files are read
     say_exactly(_text(imported, hidden, options.format, call.clock).rstrip("\n"))
     for line in [*failure_lines(imported.failures), *([hidden] if hidden else [])]:
         warn(line)

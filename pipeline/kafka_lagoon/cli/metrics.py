@@ -10,7 +10,7 @@ from kafka_lagoon.cli.arguments import add_table_options
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.engines import connected
 from kafka_lagoon.cli.file_modes import loaded
-from kafka_lagoon.cli.pipes import write
+from kafka_lagoon.cli.pipes import write, write_utf8
 from kafka_lagoon.cli.terminal import COMPLETE
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.metrics.exposition import exposition
@@ -36,6 +36,7 @@ def _metrics(call: Invocation) -> int:
     samples += missing_samples(settings.named_clusters(), {one.cluster for one in facts})
     out: Path | None = call.options.out
     if out is None:
+        write_utf8()  # as the format demands
         write([exposition(samples)])
         return COMPLETE
     try:

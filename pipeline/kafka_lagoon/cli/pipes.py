@@ -21,6 +21,12 @@ def open_missing_streams() -> None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  open until the process ends
 
 
+def write_utf8(errors: str | None = None) -> None:
+    """Encode standard output as UTF-8 whatever the locale, for output that is no text of the user's but a file or a protocol."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors=errors or sys.stdout.errors)
+
+
 def piped(run: Callable[[], int]) -> int:
     """Run a command; return its exit code. If its output is closed early it ends silently, by Ctrl-C with one line."""
     for stream in (sys.stdout, sys.stderr):

@@ -1,5 +1,6 @@
 """`lagoon kafka fetch`: selection, order and format of the shown records, and messages about records that are not shown."""
 
+import io
 import json
 import subprocess
 import sys
@@ -67,6 +68,19 @@ def test_a_record_is_a_line(ask: Ask) -> None:
         "0\t2\t1970-01-01T00:00:02.000Z\t\ttab\\tline\\nescape\\x1b[0m \\xff \\n \\u202e",
         '0\t3\t1970-01-01T00:00:03.000Z\t{"id": 1}\t{"big": 12345678901234567890, "a": "ü"}',
     ]
+
+
+def test_raw_is_the_bytes_in_every_locale(
+    ask: Ask, state: FakeCluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A terminal of Latin-1 changed the bytes of a letter, and ended the command at one that it lacks."""
+    value = "é€".encode() + b"\xff"
+    append(state.add_topic("raw", 1, end=0).partitions[0], Record(1_000, None, value))
+    with capsys.disabled():
+        output = io.BytesIO()
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(output, encoding="latin-1"))
+        assert ask("fetch", "raw", "--format", "raw", "--fields", "value").code == 0
+        assert output.getvalue() == value + b"\n"
 
 
 @pytest.mark.usefixtures("odd")

@@ -1,7 +1,6 @@
 """`lagoon kafka fetch`: prints records of a topic, from a chosen offset or time on."""
 
 import re
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -15,6 +14,7 @@ from kafka_lagoon.cli.kafka.fetch_ranges import FetchRange, Missing, fetch_range
 from kafka_lagoon.cli.kafka.formatting import FORMATS, NULL, as_text, escaped, text_or_bytes
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.people import moment
+from kafka_lagoon.cli.pipes import write_utf8
 from kafka_lagoon.cli.permissions import READ_TOPIC, Requirement
 from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.clock import Deadline
@@ -131,7 +131,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
         refuse(*problems)
     ranges = fetch_ranges(context.cluster, partitions, start, options.isolation_level, missing, context.deadline)
     if options.format == "raw" or options.key_format == "raw":
-        sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # bytes that are no UTF-8 pass
+        write_utf8(errors="surrogateescape")  # bytes that are no UTF-8 pass
     rows = _limited(_rows(context, topic, ranges, missing), options.number)
     shown = _records(rows, topic.name or "", options) if options.json else rows
     part = RowSet(kind="record", rows=shown, line=_line(options))
