@@ -248,7 +248,7 @@ def test_ctrl_c_ends_it(lake: Path) -> None:
             run.kill()  # a statement that goes on would take a core for hours
 
 
-def on_terminal(arguments: Sequence[str], **environ: str) -> str:
+def on_terminal(arguments: Sequence[str], encoding: str = "utf-8", **environ: str) -> str:
     """Return the output of a command on a terminal of 24 lines."""
     master, terminal = pty.openpty()
     with subprocess.Popen(
@@ -263,7 +263,7 @@ def on_terminal(arguments: Sequence[str], **environ: str) -> str:
             pass
         assert run.wait(60) == 0
     os.close(master)
-    return shown.decode()
+    return shown.decode(encoding)
 
 
 PAGED = {"PAGER": "sed s/^/paged:/"}
@@ -285,6 +285,21 @@ def test_what_is_long_goes_through_the_pager(lake: Path) -> None:
 def test_no_format_steers_a_terminal(lake: Path, form: str) -> None:
     """Names are escaped on a terminal, in every format, although files have them exactly."""
     shown = on_terminal(command(lake, "--no-pager", "--format", form, "SELECT DISTINCT group_id FROM lag_now"))
+    assert all(character.isprintable() or character in "\r\n" for character in shown)
+    assert "u001b[31m" in shown
+
+
+def test_the_pager_gets_what_the_terminal_can_show(lake: Path) -> None:
+    """Letters that its encoding lacks are spelled out, as without a pager: they ended the command with a traceback."""
+    statement = "SELECT 'é€' AS a FROM range(100)"
+    for encoding, expected in (("latin-1:strict", "é\\u20ac"), ("utf-8", "é€")):
+        shown = on_terminal(command(lake, statement), encoding.split(":")[0], **PAGED, PYTHONIOENCODING=encoding)
+        assert shown.count(f"paged:{expected}") == 100
+
+
+def test_metrics_steer_no_terminal(lake: Path) -> None:
+    """Scrapers get names exactly, people do not."""
+    shown = on_terminal([sys.executable, "-m", "kafka_lagoon", "metrics", "--warehouse", str(lake)])
     assert all(character.isprintable() or character in "\r\n" for character in shown)
     assert "u001b[31m" in shown
 

@@ -3,7 +3,9 @@
 Airflow's workers and pods do not live long enough to be scraped. Any machine that can read the tables can run this command.
 """
 
+import sys
 from argparse import ArgumentParser
+from collections.abc import Iterator
 from pathlib import Path
 
 from kafka_lagoon.cli.arguments import add_table_options
@@ -18,6 +20,7 @@ from kafka_lagoon.metrics.snapshots import missing_samples, snapshot_samples
 from kafka_lagoon.metrics.tables import RELATIONS, newest_facts, window_of_newest
 from kafka_lagoon.metrics.textfile import replace_file
 from kafka_lagoon.query.window import Newest
+from kafka_lagoon.text import printable
 
 
 def _declare(parser: ArgumentParser) -> None:
@@ -37,13 +40,19 @@ def _metrics(call: Invocation) -> int:
     out: Path | None = call.options.out
     if out is None:
         write_utf8()  # as the format demands
-        write([exposition(samples)])
+        text = exposition(samples)
+        write(_harmless(text) if sys.stdout.isatty() else [text])
         return COMPLETE
     try:
         replace_file(out, samples)
     except OSError as error:
         raise ConfigError([f"--out {out}: {error.strerror}"]) from error
     return COMPLETE
+
+
+def _harmless(text: str) -> Iterator[str]:
+    """Escape control characters, which only files and scrapers take as they are: groups name themselves."""
+    return (f"{printable(line)}\n" for line in text.removesuffix("\n").split("\n"))
 
 
 COMMAND = Command(

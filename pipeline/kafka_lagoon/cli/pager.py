@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 
 from kafka_lagoon.cli.pipes import write
@@ -28,7 +29,14 @@ def _through(pager: str, environ: Mapping[str, str], shown: str, others: Iterabl
     if not shutil.which(pager.split(maxsplit=1)[0]):
         return False
     settings = {"LESS": "FSX", **environ}  # -F ends if all fits, -S cuts long lines, -X does not clear the screen
-    viewer = subprocess.Popen(pager, shell=True, stdin=subprocess.PIPE, text=True, env=settings)  # noqa: S602  $PAGER is the user's own
+    viewer = subprocess.Popen(  # noqa: S602  $PAGER is the user's own
+        pager,
+        shell=True,
+        stdin=subprocess.PIPE,
+        encoding=sys.stdout.encoding,
+        errors="backslashreplace",  # the terminal's encoding may lack letters of a name
+        env=settings,
+    )
     assert viewer.stdin  # noqa: S101
     try:
         viewer.stdin.write(shown)
