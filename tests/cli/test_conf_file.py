@@ -105,7 +105,11 @@ def test_a_run_says_first_what_it_reads(
 
 @pytest.mark.parametrize(("argument", "variable"), [("lagoon.toml", ""), (None, "lagoon.toml")])
 def test_a_current_folder_that_was_deleted(
-    argument: str | None, variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    argument: str | None,
+    variable: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A relative name is of a file that is not there: that is one line, where the path of the folder was a traceback."""
     folder = tmp_path / "gone"

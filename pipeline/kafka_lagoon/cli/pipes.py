@@ -22,7 +22,7 @@ def open_missing_streams() -> None:
 
 
 def write_utf8(errors: str | None = None) -> None:
-    """Encode standard output as UTF-8 whatever the locale, for output that is no text of the user's but a file or a protocol."""
+    """Encode standard output as UTF-8 in every locale: files and protocols are no text of the user."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors=errors or sys.stdout.errors)
 

@@ -14,8 +14,8 @@ from kafka_lagoon.cli.kafka.fetch_ranges import FetchRange, Missing, fetch_range
 from kafka_lagoon.cli.kafka.formatting import FORMATS, NULL, as_text, escaped, text_or_bytes
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.people import moment
-from kafka_lagoon.cli.pipes import write_utf8
 from kafka_lagoon.cli.permissions import READ_TOPIC, Requirement
+from kafka_lagoon.cli.pipes import write_utf8
 from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError
