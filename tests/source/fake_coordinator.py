@@ -29,7 +29,7 @@ def coordinate(patch: pytest.MonkeyPatch) -> None:
     _, find = SPOKEN[find_coordinator.FIND_COORDINATOR.key]
     _, init = SPOKEN[init_producer_id.INIT_PRODUCER_ID.key]
 
-    def found(state: FakeCluster, node: int, version: int, request: Any) -> Any:
+    def coordinated(state: FakeCluster, node: int, version: int, request: Any) -> Any:
         if request.key_type != TRANSACTION:
             return find(state, node, version, request)
         host, port = state.addresses[NODE]
@@ -40,7 +40,7 @@ def coordinate(patch: pytest.MonkeyPatch) -> None:
         return init(state, node, version, request) if request.transactional_id is None else _begun(state, request)
 
     for api, answer in (
-        (find_coordinator.FIND_COORDINATOR, found),
+        (find_coordinator.FIND_COORDINATOR, coordinated),
         (init_producer_id.INIT_PRODUCER_ID, begun),
         (add_partitions_to_txn.ADD_PARTITIONS_TO_TXN, _added),
         (end_txn.END_TXN, _ended),
