@@ -302,7 +302,7 @@ def _configs_of(state: FakeCluster, resource_type: int, name: str) -> dict[str, 
 def _describe_cluster(state: FakeCluster, _node: int, _version: int, request: Any) -> Any:
     state.permission_requests += request.include_cluster_authorized_operations
     brokers = tuple(
-        describe_cluster.DescribeClusterBroker(broker_id=node, host=host, port=port)
+        describe_cluster.DescribeClusterBroker(broker_id=node, host=host, port=port, rack=state.racks.get(node))
         for node, (host, port) in sorted(state.addresses.items())
     )
     return describe_cluster.DescribeClusterResponse(

@@ -11,8 +11,12 @@ import pytest
 from kafka_lagoon import snapshot, tables
 from kafka_lagoon.admin.offsets import ALL_KINDS, NOT_RETURNED
 from kafka_lagoon.cli import kafka
-from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.snapshot.collect import collect
+from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionOffsetsRow, PartitionRow
+from kafka_lagoon.wire.schema import Api
 from tests.fake.broker import FakeBroker
+from tests.fake.direct import answered_directly
 from tests.fake.oddities import ODDITIES, YEAR_10000_MS, every_shape, odd_offsets, refused_offsets
 from tests.nulls import undeclared, unexplained_of
 from tests.snapshot.test_collect import captured
@@ -39,6 +43,22 @@ def test_what_happens_meanwhile_is_a_reason_too() -> None:
             brokers[3].die()
 
     assert unexplained_of(captured(state, meanwhile)) == []
+
+
+def test_a_broker_that_leaves_meanwhile_is_a_reason() -> None:
+    """It was described, and the metadata that was read after that does not have it, nor its rack."""
+    state, steps = every_shape(), list[str]()
+
+    def without_3(api: Api[Any, Any], answer: Any) -> Any:
+        if api is METADATA and "topics again" in steps:
+            answer.brokers = tuple(one for one in answer.brokers if one.node_id != 3)
+        return answer
+
+    with answered_directly(state, without_3) as (cluster, deadline):
+        taken = collect(cluster, "test", 1_000, deadline, lambda step, _: steps.append(step))
+    assert {row.broker_id: row.is_fenced for row in taken.of(BrokerRow)} == {1: False, 2: False, 3: None}
+    assert None in {row.rack_count for row in taken.of(PartitionRow)}
+    assert unexplained_of(taken) == []
 
 
 def test_each_kind_of_offset_that_is_refused_is_named() -> None:

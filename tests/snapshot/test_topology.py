@@ -20,6 +20,7 @@ from kafka_lagoon.protocol.messages.metadata import (
 from kafka_lagoon.snapshot.chosen_names import Names
 from kafka_lagoon.snapshot.topology import (
     NOT_DESCRIBED,
+    NOT_IN_METADATA,
     PARTITIONS_ADDED,
     TOPIC_CREATED,
     TOPIC_DELETED,
@@ -293,6 +294,15 @@ def test_a_fenced_broker() -> None:
     assert (first.broker_id, first.host, first.port, first.rack) == (0, None, None, "r")
     assert (first.is_fenced, first.is_controller, first.problem) == (True, False, None)
     assert (second.host, second.port) == ("h1", 9092)
+
+
+def test_a_broker_that_stops_is_not_known_to_be_up() -> None:
+    """It was not fenced when the cluster was described, and the metadata that was read after that lacks it."""
+    stopped = DescribeClusterBroker(broker_id=9, host="h9", port=9092, rack="r", is_fenced=False)
+    identity = Identity(described=description_of(stopped), controller_id=9, controller_problem=None, failures=())
+    *_, row = broker_rows(metadata(), identity)
+    assert (row.broker_id, row.host, row.rack, row.is_controller) == (9, "h9", "r", True)
+    assert (row.is_fenced, row.problem) == (None, NOT_IN_METADATA)
 
 
 @pytest.mark.parametrize(("version", "offline"), [(4, None), (5, ()), (12, ())])

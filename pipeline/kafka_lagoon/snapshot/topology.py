@@ -37,6 +37,7 @@ TOPIC_CREATED = "TOPIC_CREATED_DURING_SNAPSHOT"
 PARTITIONS_ADDED = "PARTITIONS_ADDED_DURING_SNAPSHOT"
 DISPUTED = "BROKERS_DISAGREE"  # each of three metadata answers describes a partition in another way
 NOT_DESCRIBED = "NOT_DESCRIBED"  # DescribeCluster omits a broker that Metadata names
+NOT_IN_METADATA = "NOT_IN_METADATA"  # Metadata, which is read later, omits a broker that was not fenced
 ELIGIBLE_NOT_RETURNED = "ELIGIBLE_LEADERS_NOT_RETURNED"
 _NO_SUCH_TOPIC = error_code(UNKNOWN_TOPIC_OR_PARTITION).name
 T = TypeVar("T")
@@ -211,21 +212,28 @@ def changes(before: Mapping[str, str | None], after: Mapping[str, str | None]) -
 
 
 def broker_rows(metadata: MetadataResponse, identity: "Identity") -> Iterator[BrokerRow]:
-    """Every broker that the metadata or DescribeCluster names; fenced brokers are only in the latter."""
+    """Every broker that the metadata or DescribeCluster names; fenced brokers are only in the latter.
+
+    Of a broker that stopped in between it is not known whether it is fenced: the metadata is of after DescribeCluster.
+    """
     controller_id, described = identity.controller_id, identity.described
     fenced = {node.broker_id: node for node in described.brokers} if described else {}
     undescribed = NOT_DESCRIBED if described else identity.description_problem
     known = {node.node_id: node for node in metadata.brokers}
     for broker_id in sorted(known.keys() | fenced.keys()):
         broker = known.get(broker_id) or fenced[broker_id]
+        problem = None if broker_id in fenced else undescribed
+        is_fenced = fenced[broker_id].is_fenced if broker_id in fenced else None
+        if broker_id not in known and not is_fenced:
+            is_fenced, problem = None, NOT_IN_METADATA
         yield BrokerRow(
             broker_id=broker_id,
             host=broker.host or None,
             port=broker.port if broker.port >= 0 else None,
             rack=broker.rack,
             is_controller=None if controller_id is None else broker_id == controller_id,
-            is_fenced=fenced[broker_id].is_fenced if broker_id in fenced else None,
-            problem=identity.controller_problem or (None if broker_id in fenced else undescribed),
+            is_fenced=is_fenced,
+            problem=identity.controller_problem or problem,
         )
 
 

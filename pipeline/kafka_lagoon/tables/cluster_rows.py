@@ -16,7 +16,7 @@ ID_COMMENT = (
     "re-created during the snapshot."
 )
 _RACK_UNKNOWN = """NOT coalesce(list_has_all((SELECT list(brokers.broker_id) FROM brokers
-    WHERE brokers.rack IS NOT NULL AND brokers.is_fenced IS NOT TRUE), replicas), false)"""
+    WHERE brokers.rack IS NOT NULL AND NOT coalesce(brokers.is_fenced, brokers.problem IS NOT NULL)), replicas), false)"""
 
 
 @row
@@ -40,7 +40,8 @@ class BrokerRow:
     )
     problem: str | None = column(
         "Reason why is_controller or is_fenced is null, while the other one may be known: Kafka's name of the "
-        "error, NO_CONTROLLER, or NOT_DESCRIBED (DescribeCluster left the broker out). Null if there is none.",
+        "error, NO_CONTROLLER, NOT_DESCRIBED (DescribeCluster left the broker out), or NOT_IN_METADATA (it stopped during the "
+        "snapshot). Null if there is none.",
     )
 
 
