@@ -11,6 +11,7 @@ from kafka_lagoon.fetch.range_history import (
     TRUNCATED,
     SupersededRange,
     archived_range,
+    by_partition,
     in_order_of_runs,
     incarnations,
     superseded,
@@ -219,3 +220,10 @@ def test_the_newest_topic_may_be_empty():
     late = [rows[0], rows[1], {**rows[2], "ingest_id": "c", "sequence": 3}]
     assert [one.topic_id for one in incarnations(late)] == ["new", "old"]
     assert incarnations([]) == []
+
+
+def test_ranges_by_partition():
+    """Partitions ascend, and the ranges of each stay in their order."""
+    rows = [{"partition": number, "from_offset": offset} for number, offset in ((2, 5), (0, 9), (2, 1), (10, 0))]
+    assert by_partition(rows) == {0: [rows[1]], 2: [rows[0], rows[2]], 10: [rows[3]]}
+    assert list(by_partition(rows)) == [0, 2, 10]

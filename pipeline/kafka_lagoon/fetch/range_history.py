@@ -109,6 +109,14 @@ def _next_id(ordered: Sequence[Mapping[str, Any]]) -> str | None:
     return following[0] if following and following[0] not in known else None
 
 
+def by_partition(rows: Iterable[Mapping[str, Any]]) -> dict[int, list[Mapping[str, Any]]]:
+    """The rows of each partition, in their order; the partitions ascend. A topic may have thousands of them."""
+    results: dict[int, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        results.setdefault(row["partition"], []).append(row)
+    return dict(sorted(results.items()))
+
+
 def archived_range(rows: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
     """The first archived offset of one partition of a topic, and the end offset: a truncation takes it back."""
     lives = [life for life in _lives(in_order_of_runs(rows)) if life]

@@ -7,6 +7,7 @@ into memory to the temporary folder, and Spark to its own.
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from kafka_lagoon.compare.reading import Chunk
 from kafka_lagoon.compare.sides import Connection, Reader, Side, Wanted, lost_offsets
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import EARLIEST, AtOffset, BeforeEnd, Earliest, Latest, OffsetSpec
-from kafka_lagoon.fetch.range_history import Incarnation, archived_range, in_order_of_runs, incarnations
+from kafka_lagoon.fetch.range_history import Incarnation, archived_range, by_partition, in_order_of_runs, incarnations
 from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.statements import Ask
@@ -60,24 +61,22 @@ class ArchivedRecords:
             yield _Archive(self, ask)
 
 
-@frozen(kw_only=False)
+@dataclass(eq=False)
 class _Archive:
-    """Reads the tables."""
+    """Reads the tables; the ranges once for all partitions."""
 
     of: ArchivedRecords
     ask: Ask
 
     def choose(self, wanted: Wanted) -> Side:
-        of = self.of
-        newest = self._newest()
-        ranges = newest.rows
-        known = sorted({row["partition"] for row in ranges})
+        of, newest = self.of, self._newest
+        ranges, known = newest.rows, list(self._ranges)
         if absent := sorted(set(wanted.partitions or ()) - set(known)):
             raise ConfigError([f"{of}: nothing is archived of partition {number}" for number in absent])
         archived = {
-            number: archived_range(row for row in ranges if row["partition"] == number)
-            for number in known
-            if number in (wanted.partitions or known)
+            number: archived_range(rows)
+            for number, rows in self._ranges.items()
+            if not wanted.partitions or number in wanted.partitions
         }
         splits = {number: self._split(newest.topic_id, number, archived[number], wanted) for number in archived}
         return Side(
@@ -94,6 +93,7 @@ class _Archive:
             is_archive=True,
         )
 
+    @cached_property
     def _newest(self) -> Incarnation:
         """The newest topic of the name."""
         of = self.of
@@ -101,6 +101,10 @@ class _Archive:
         if not rows:
             raise ConfigError([f"{of}: nothing is archived of it"])
         return incarnations(row for row in rows if row["cluster_id"] == rows[-1]["cluster_id"])[0]
+
+    @cached_property
+    def _ranges(self) -> Mapping[int, Sequence[Mapping[str, Any]]]:
+        return by_partition(self._newest.rows)
 
     def _split(self, topic_id: str | None, partition: int, archived: tuple[int, int], wanted: Wanted) -> Split:
         first, end = archived
@@ -115,9 +119,8 @@ class _Archive:
         )
 
     def read(self, split: Split, options: ReadOptions, fields: frozenset[str]) -> Reader:  # noqa: ARG002
-        newest = self._newest()
-        compacted = sum(row["compacted"] for row in newest.rows if row["partition"] == split.partition)
-        return _ArchiveReader(self.ask, newest, split, fields, Counts(compacted=compacted))
+        compacted = sum(row["compacted"] for row in self._ranges.get(split.partition, ()))
+        return _ArchiveReader(self.ask, self._newest, split, fields, Counts(compacted=compacted))
 
 
 def _resolved(spec: OffsetSpec | None, first: int, end: int) -> int:

@@ -15,7 +15,14 @@ from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.fetch.range_history import Incarnation, SupersededRange, archived_range, incarnations, superseded
+from kafka_lagoon.fetch.range_history import (
+    Incarnation,
+    SupersededRange,
+    archived_range,
+    by_partition,
+    incarnations,
+    superseded,
+)
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.restore.archive_reader import ArchivedPartition
@@ -135,8 +142,7 @@ def _topic(warehouse: Warehouse, topic: str, of: Incarnation, other_ids: Sequenc
     cluster_id: str = ranges[0]["cluster_id"]
     escaped = _escaped(warehouse, cluster_id, topic, of)
     partitions: dict[int, ArchivedPartition] = {}
-    for number in sorted({row["partition"] for row in ranges}):
-        of_one = [row for row in ranges if row["partition"] == number]
+    for number, of_one in by_partition(ranges).items():
         first, end = archived_range(of_one)
         not_of_log = (*superseded(of_one), *of.earlier_ranges(number))
         partitions[number] = ArchivedPartition(
