@@ -74,6 +74,17 @@ def test_all_faults_at_once() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["b/c", "..", "b" * 250, "b\x1b[2J"])
+def test_a_name_that_no_topic_can_have(name: str) -> None:
+    """It is a fault of the arguments, which is known before a cluster is asked."""
+    with pytest.raises(ConfigError) as raised:
+        arguments([*BASE, "--rename", f"a={name}"])
+    (fault,) = raised.value.problems
+    assert fault.startswith("--rename a: ")
+    assert "is no name of a topic" in fault
+    assert fault.isprintable()
+
+
 def test_somebody_must_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a terminal a restore that writes needs --yes, like every alteration."""
     unasked = [option for option in BASE if option != "--yes"]

@@ -16,6 +16,7 @@ from kafka_lagoon.cli.arguments import (
 )
 from kafka_lagoon.cli.file_modes import check_creation, loaded
 from kafka_lagoon.cli.planned_actions import confirmation_problems
+from kafka_lagoon.client.identity import topic_fault
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
@@ -25,6 +26,7 @@ from kafka_lagoon.text import did_you_mean
 from kafka_lagoon.times import FORMS
 
 _PARTITION = re.compile(r"[0-9]{1,10}")
+_RENAME = "--rename"
 
 
 @frozen
@@ -115,7 +117,7 @@ def restore_arguments(args: Namespace, environ: Mapping[str, str], clock: Clock)
         to_cluster=args.to_cluster,
         topics=tuple(dict.fromkeys(args.topics)),
         partitions=_partitions(args.partitions, args.topics, problems),
-        renames=_pairs("--rename", args.rename, args.topics, problems),
+        renames=_pairs(_RENAME, args.rename, args.topics, problems),
         topic_ids=_pairs("--topic-id", args.topic_id, args.topics, problems),
         pattern=args.pattern.pattern if args.pattern else None,
         condition=_condition(args.where, args.start, args.until, now_ms, problems),
@@ -160,6 +162,8 @@ def _pairs(option: str, texts: Sequence[str], topics: Sequence[str], problems: l
             problems.append(f"{option} {text}: write it as TOPIC=...")
         elif topic not in topics:
             problems.append(f"{option} {text}: {topic} is not in --topics")
+        elif option == _RENAME and (fault := topic_fault(value)):
+            problems.append(f"{option} {topic}: {fault}")
         elif pairs.setdefault(topic, value) != value:
             problems.append(f"{option} {text}: {topic} has {pairs[topic]} already")
     return pairs
