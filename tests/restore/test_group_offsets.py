@@ -46,6 +46,8 @@ def test_commits_are_translated() -> None:
         _commit("c", 0, 99, topic_id="another"),
         _commit("d", 0, None, problem="GROUP_AUTHORIZATION_FAILED"),
         _commit("e", 0, None),
+        _commit("e", 1, None, problem="NO_COMMIT"),  # the stored offset is -1
+        _commit("e", 2, None, problem="COMMIT_NEGATIVE"),
         _commit("f", 0, 1, topic="payments"),
     ]
     offsets = PartitionMap(ranges=(OffsetRange(100, 0, 10),), source_end=110, target_start=0)
@@ -61,6 +63,7 @@ def test_commits_are_translated() -> None:
         ("a", 1, "NOT_RESTORED"),
         ("c", 0, "TOPIC_RECREATED"),
         ("d", 0, "GROUP_AUTHORIZATION_FAILED"),
+        ("e", 2, "COMMIT_NEGATIVE"),
     ]
 
 

@@ -6,7 +6,7 @@ from kafka_lagoon.admin.group_offsets import Commit, GroupPartition
 from kafka_lagoon.admin.groups import list_groups
 from kafka_lagoon.apply.action import Action, same_state
 from kafka_lagoon.apply.kinds.groups import alter_offsets_action, read_commits
-from kafka_lagoon.apply.offset_resets import members_failure
+from kafka_lagoon.apply.offset_resets import NO_COMMIT, members_failure
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
@@ -78,7 +78,8 @@ def translated(
 ) -> tuple[list[TranslatedCommit], list[Untranslated]]:
     """The commits in the target, and those that cannot be translated.
 
-    A partition without a commit of the group is in neither: its consumers begin where their settings say.
+    A partition without a commit of the group, or with -1 in its place, is in neither: its consumers begin where their settings
+    say.
     """
     done: list[TranslatedCommit] = []
     failed: list[Untranslated] = []
@@ -93,7 +94,7 @@ def translated(
 
 def _problem(saved: SavedCommit, restored: RestoredPartition | None) -> str | None:
     if saved.committed_offset is None:
-        return saved.problem
+        return None if saved.problem == NO_COMMIT else saved.problem
     if restored is None:
         return NOT_RESTORED
     if None not in (saved.topic_id, restored.topic_id) and saved.topic_id != restored.topic_id:
