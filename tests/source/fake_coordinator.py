@@ -1,6 +1,7 @@
 """The coordinator of transactions of a fake cluster: it begins, fences and ends them, at level 0 of transaction.version.
 
-All transactional ids have the first broker as their coordinator.
+All transactional ids have the first broker as their coordinator. An open transaction that is to be fenced is aborted when it is
+asked about again, as in Kafka.
 """
 
 from dataclasses import replace
@@ -20,7 +21,7 @@ from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster, FakeTransaction
 
-NODE, WAS_FENCED, NOT_OPEN = 1, 90, 48
+NODE, WAS_FENCED, NOT_OPEN, NOT_ABORTED_YET = 1, 90, 48, 51
 _ids = count(9_000)
 
 
@@ -60,6 +61,13 @@ def _keys(request: Any) -> tuple[str, ...]:
 
 def _begun(state: FakeCluster, request: Any) -> Any:
     known = state.transactions.get(request.transactional_id)
+    if known and known.described.transaction_state == "Ongoing":
+        known.described = replace(
+            known.described, transaction_state="CompleteAbort", producer_epoch=known.described.producer_epoch + 1
+        )
+        return init_producer_id.InitProducerIdResponse(
+            throttle_time_ms=0, error_code=NOT_ABORTED_YET, producer_epoch=-1
+        )
     described = describe_transactions.DescribedTransaction(
         error_code=0,
         transactional_id=request.transactional_id,

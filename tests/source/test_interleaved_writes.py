@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,11 +12,13 @@ from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.produce.batch_progress import BatchProgress
 from kafka_lagoon.produce.transactions import init_transactions
 from kafka_lagoon.protocol.messages.end_txn import END_TXN
+from kafka_lagoon.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from kafka_lagoon.source.sink import MicroBatch, Sink, SparkTask, TaskFailed, TaskWritten, new_sink
 from kafka_lagoon.source.write_batch import LagoonWriter
 from kafka_lagoon.source.write_options import parse_sink
 from kafka_lagoon.source.write_stream import LagoonStreamWriter
 from kafka_lagoon.source.write_task import write_task
+from tests.fake.answers import SPOKEN
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Close, Fault
@@ -85,6 +88,27 @@ def test_a_stage_that_spark_runs_again(state: FakeCluster, sink: Sink, valid: in
     assert [states_of(state)[name] for name in names] == [
         "CompleteCommit" if number == valid else "Empty" for number in range(2)
     ]
+
+
+def test_what_a_driver_left_is_aborted_at_the_same_time(
+    state: FakeCluster, sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each open transaction must be asked about twice: all are asked about before one is asked about again."""
+    died = LagoonWriter(sink)
+    left = {written(died, partition).transaction for partition in range(8)}
+    api, answer = SPOKEN[INIT_PRODUCER_ID.key]
+    asked: list[str | None] = []
+
+    def begun(state: FakeCluster, node: int, version: int, request: InitProducerIdRequest) -> Any:
+        asked.append(request.transactional_id)
+        return answer(state, node, version, request)
+
+    monkeypatch.setitem(SPOKEN, INIT_PRODUCER_ID.key, (api, begun))
+    LagoonWriter(sink).commit([])
+    of_tasks = [name for name in asked if name != sink.prefix]
+    names = {transaction.transactional_id for transaction in left if transaction}
+    assert set(of_tasks[:8]) == set(of_tasks[8:]) == names
+    assert set(states_of(state).values()) == {"Empty"}
 
 
 def test_transactional_ids_are_used_again(state: FakeCluster, sink: Sink) -> None:

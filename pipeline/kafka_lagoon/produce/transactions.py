@@ -293,14 +293,23 @@ def end_all(
 
 
 def fence_all(cluster: Cluster, transactional_ids: Collection[str], deadline: Deadline) -> list[TransactionFailed]:
-    """Abort the open transactions of these ids, and fence their producers; returns ids where the result is not known."""
-    failures = []
-    for name in transactional_ids:
-        try:
-            init_transactions(cluster, name, DEFAULT_TIMEOUT_MS, deadline)
-        except TransactionFailed as failure:
-            failures.append(failure)
-    return failures
+    """Abort the open transactions of these ids, and fence their producers; returns ids where the result is not known.
+
+    All are asked at the same time: each open transaction is asked about again until it is aborted.
+    """
+    unknown = [name for name in transactional_ids if cluster.coordinator_of(name, TRANSACTION) is None]
+    if unknown:
+        cluster.find_coordinators(unknown, deadline, TRANSACTION)
+    sharded = ShardedRequest(
+        api=INIT_PRODUCER_ID,
+        items=list(transactional_ids),
+        build=lambda items: InitProducerIdRequest(transactional_id=items[0], transaction_timeout_ms=DEFAULT_TIMEOUT_MS),
+        read=lambda response, items: [(items[0], response.error_code, response)],
+        chunk=1,
+        once=False,
+    )
+    (gathered,) = gather(cluster, ByCoordinator(cluster, TRANSACTION), [sharded], deadline)
+    return [failed(name, failure, DEFAULT_TIMEOUT_MS) for name, failure in gathered.failures.items()]
 
 
 class TransactionalProducer:
