@@ -30,7 +30,7 @@ def coordinate(patch: pytest.MonkeyPatch) -> None:
     _, find = SPOKEN[find_coordinator.FIND_COORDINATOR.key]
     _, init = SPOKEN[init_producer_id.INIT_PRODUCER_ID.key]
 
-    def coordinated(state: FakeCluster, node: int, version: int, request: Any) -> Any:
+    def of_transactions(state: FakeCluster, node: int, version: int, request: Any) -> Any:
         if request.key_type != TRANSACTION:
             return find(state, node, version, request)
         host, port = state.addresses[NODE]
@@ -41,7 +41,7 @@ def coordinate(patch: pytest.MonkeyPatch) -> None:
         return init(state, node, version, request) if request.transactional_id is None else _begun(state, request)
 
     for api, answer in (
-        (find_coordinator.FIND_COORDINATOR, coordinated),
+        (find_coordinator.FIND_COORDINATOR, of_transactions),
         (init_producer_id.INIT_PRODUCER_ID, begun),
         (add_partitions_to_txn.ADD_PARTITIONS_TO_TXN, _added),
         (end_txn.END_TXN, _ended),

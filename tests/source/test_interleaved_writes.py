@@ -93,19 +93,19 @@ def test_a_stage_that_spark_runs_again(state: FakeCluster, sink: Sink, valid: in
 def test_what_a_driver_left_is_aborted_at_the_same_time(
     state: FakeCluster, sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each open transaction must be asked about twice: all are asked about before one is asked about again."""
+    """Each open transaction must be asked for twice: all are named before one is named again."""
     died = LagoonWriter(sink)
     left = {written(died, partition).transaction for partition in range(8)}
     api, answer = SPOKEN[INIT_PRODUCER_ID.key]
-    asked: list[str | None] = []
+    requested: list[str | None] = []
 
     def begun(state: FakeCluster, node: int, version: int, request: InitProducerIdRequest) -> Any:
-        asked.append(request.transactional_id)
+        requested.append(request.transactional_id)
         return answer(state, node, version, request)
 
     monkeypatch.setitem(SPOKEN, INIT_PRODUCER_ID.key, (api, begun))
     LagoonWriter(sink).commit([])
-    of_tasks = [name for name in asked if name != sink.prefix]
+    of_tasks = [name for name in requested if name != sink.prefix]
     names = {transaction.transactional_id for transaction in left if transaction}
     assert set(of_tasks[:8]) == set(of_tasks[8:]) == names
     assert set(states_of(state).values()) == {"Empty"}
