@@ -188,6 +188,29 @@ def test_a_deleted_topic_with_available_now(
         strict.latestOffset(first, ReadAllAvailable())
 
 
+def test_a_topic_that_is_deleted_while_available_now_reads(
+    state: FakeCluster, streams: Streams, in_transaction: FakePartition
+) -> None:
+    """The target has it, and its micro-batch reports the loss; if that is accepted, the other topics are read to the end."""
+    in_transaction.last_stable_offset = 20
+    state.add_topic("gone", 1, end=0).partitions[0].append(batch(0, [b"x"] * 20))
+    options = {"subscribe": "t,gone", "startingOffsets": "earliest", "maxOffsetsPerTrigger": "20"}
+    stream, strict = (streams(**options, failOnDataLoss=accepted) for accepted in ("false", "true"))
+    first = stream.initialOffset()
+    for one in (stream, strict):
+        one.prepareForTriggerAvailableNow()
+        end = one.latestOffset(first, one.getDefaultReadLimit())
+    assert (end["t"], end["gone"]) == ({"0": 10}, {"0": 10})
+    del state.topics["gone"]
+    target = stream.latestOffset(end, stream.getDefaultReadLimit())
+    assert (target["t"], target["gone"]) == ({"0": 20}, {"0": 20})
+    splits = [split for task in stream.partitions(end, target) for split in task.value.splits]
+    assert [(split.topic, split.from_offset, split.to_offset) for split in splits] == [("t", 10, 20)]
+    assert strict.latestOffset(end, strict.getDefaultReadLimit()) == target
+    with pytest.raises(RecordsError, match="gone:0 is gone"):
+        strict.partitions(end, target)
+
+
 def test_an_unknown_topic_with_available_now(streams: Streams, in_transaction: FakePartition) -> None:  # noqa: ARG001
     """A topic that the checkpoint does not have is a fault of the options."""
     stream = streams()

@@ -20,6 +20,7 @@ from kafka_lagoon.fetch.offset_specs import LATEST, OffsetSpecs
 from kafka_lagoon.fetch.ranges import LogBounds, PlannedRange, limited
 from kafka_lagoon.fetch.split import READ_COMMITTED
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.source.options import TOPIC_IDS
 from kafka_lagoon.source.plan import (
     log_bounds,
@@ -201,12 +202,17 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _backlog(
         self, cluster: Cluster, starts: StreamOffsets, ends: StreamOffsets, deadline: Deadline
     ) -> list[PlannedRange]:
-        """The unread ranges in the order of their partitions; deleted offsets do not count."""
+        """The unread ranges in the order of their partitions; deleted offsets do not count.
+
+        A partition that is gone since the target was chosen (availableNow) is among them: its micro-batch reports the loss.
+        """
         unread = sorted(partition for partition, end in ends.offsets.items() if end > starts.offsets[partition])
-        log_starts = _offsets(cluster, unread, LOG_START, deadline)
+        listed = list_offsets(cluster, unread, [LOG_START], deadline)[LOG_START]
+        refuse_failures(one for one in listed.failures.values() if one.code != UNKNOWN_TOPIC_OR_PARTITION)
+        log_starts = {partition: answer.offset for partition, answer in listed.answers.items()}
         ranges = []
         for partition in unread:
-            start, end = log_starts[partition], ends.offsets[partition]
+            start, end = log_starts.get(partition, starts.offsets[partition]), ends.offsets[partition]
             bounds = LogBounds(log_start_offset=start, high_watermark=end, last_stable_offset=end, end=end)
             ranges.append(_range(partition, starts, ends, bounds))
         return ranges
