@@ -8,8 +8,25 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.errors import JarsUnavailable
-from kafka_lagoon.jars.locked_jars import DELTA, jar_paths, locked
+from kafka_lagoon.jars.class_archives import KERNEL, archive_options
+from kafka_lagoon.jars.locked_jars import DELTA, cache_folder, jar_paths, locked
 from tests.jars.conftest import BYTES, Registry, left_in
+
+
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A container may run as a number that no file of users has: one line names the remedy, and no archive is used."""
+
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr("kafka_lagoon.jars.locked_jars.__file__", str(tmp_path / "a" / "b" / "c" / "d.py"))
+    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.delenv("LAGOON_CACHE", raising=False)
+    with pytest.raises(JarsUnavailable, match="set HOME, or LAGOON_CACHE"):
+        jar_paths(DELTA)
+    assert archive_options(KERNEL) == []
+    monkeypatch.setenv("LAGOON_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path
 
 
 def test_complete_download_is_kept(registry: Registry, tmp_path: Path) -> None:

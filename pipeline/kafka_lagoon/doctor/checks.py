@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.doctor import installation, versions
 from kafka_lagoon.doctor.results import FAILED, Check, Result, run_alone
+from kafka_lagoon.errors import JarsUnavailable
 from kafka_lagoon.frozen import frozen
 
 if TYPE_CHECKING:  # each is imported by its check, so that what does not load here keeps only that check from running
@@ -137,7 +139,9 @@ def _places(examination: Examination) -> Iterator[Result]:
     from kafka_lagoon.jars.locked_jars import cache_folder  # noqa: PLC0415
 
     place = _local_warehouse(examination)
-    disks = [("temporary files", Path(tempfile.gettempdir())), ("cache", cache_folder())]
+    disks = [("temporary files", Path(tempfile.gettempdir()))]
+    with suppress(JarsUnavailable):  # no folder for caches: the check of the jars says so
+        disks.append(("cache", cache_folder()))
     if isinstance(place, Result):
         yield place
     else:

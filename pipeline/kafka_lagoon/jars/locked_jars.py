@@ -46,12 +46,20 @@ def locked(lock: str) -> tuple[Jar, ...]:
 
 
 def cache_folder() -> Path:
-    """`LAGOON_CACHE`, else `.cache` in the clone that this file belongs to, else a folder of the user's own."""
+    """`LAGOON_CACHE`, else `.cache` in the clone that this file belongs to, else a folder of the user's own.
+
+    JarsUnavailable if the user has no home, as some users of containers.
+    """
     named = os.environ.get("LAGOON_CACHE")
     if named:
         return Path(named)
     clone = Path(__file__).resolve().parents[3]
-    return clone / ".cache" if (clone / "pyproject.toml").is_file() else Path.home() / ".cache" / "kafka-lagoon"
+    if (clone / "pyproject.toml").is_file():
+        return clone / ".cache"
+    try:
+        return Path.home() / ".cache" / "kafka-lagoon"
+    except RuntimeError as error:
+        raise JarsUnavailable("this user has no home folder: set HOME, or LAGOON_CACHE to a folder for jars") from error
 
 
 def jar_paths(lock: str) -> list[Path]:
