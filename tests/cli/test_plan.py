@@ -1,5 +1,6 @@
 """`lagoon plan` and `lagoon import`: output for people and scripts, and faults that are found before any request."""
 
+import errno
 import io
 import json
 import tomllib
@@ -65,6 +66,24 @@ def test_a_plan_for_scripts(server: str, tmp_path: Path, capsys: pytest.CaptureF
         f"plan {whole['plan_id']} for cluster {CLUSTER_ID}: 1 to add, 1 to change, 0 to delete\n"
     )
     assert main(["plan", str(file), "-b", server, "--out", str(tmp_path)]) == 2
+
+
+def test_a_plan_that_cannot_be_written_leaves_the_last_one(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script may apply the plan of this file: after a full disk it had the beginning of one."""
+    file, out = tmp_path / "x.toml", tmp_path / "plan.json"
+    file.write_text(f'cluster_id = "{CLUSTER_ID}"\n[topics.new]\npartitions = 1\n')
+    out.write_text("the last plan")
+
+    def half(path: Path, text: str, *_: str) -> int:
+        path.write_bytes(text[: len(text) // 2].encode())
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", half)
+    assert main(["plan", str(file), "-b", server, "--out", str(out)]) == 2
+    assert out.read_text() == "the last plan"
+    assert sorted(tmp_path.iterdir()) == [out, file]
 
 
 def test_yaml_gives_the_same_plan(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from kafka_lagoon.cli.output import failure_lines
 from kafka_lagoon.cli.permissions import OF_THE_FILE, Requirement
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.whole_files import whole_file
 
 
 def _declare(parser: ArgumentParser) -> None:
@@ -74,7 +75,8 @@ def json_lines(plan: PlanResult) -> Iterator[str]:
 
 def _write(path: Path, plan: PlanResult) -> None:
     try:
-        path.write_text("".join(f"{line}\n" for line in json_lines(plan)), "utf-8")
+        with whole_file(path) as part:
+            part.write_text("".join(f"{line}\n" for line in json_lines(plan)), "utf-8")
     except OSError as error:
         raise ConfigError([f"--out {path}: {error.strerror}"]) from error
 
