@@ -127,3 +127,9 @@ def test_a_name_of_a_table_is_harmless_above_its_answer() -> None:
     context = TablesContext(ask=cast("Any", None), options=options, snapshots=[chosen], now_ms=now_ms)
     (shown,) = snapshot_rows(context).own_lines() or ()
     assert steers(f"{shown}\n") == []
+
+
+def test_an_answer_in_another_encoding_is_no_consent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes that are no text in this locale were a traceback."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"yes\xe9\n"), encoding="utf-8"))
+    assert not terminal.is_confirmed("Carry this out?")

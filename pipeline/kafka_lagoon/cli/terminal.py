@@ -156,12 +156,12 @@ def warn(line: str) -> None:
 
 
 def is_confirmed(request: str) -> bool:
-    """Ask at the terminal; return True only for the whole word yes."""
+    """Ask at the terminal; return True only for the whole word yes. Letters of another encoding are not that word."""
     with _LIVE_LINE.hidden():
         print(f"{printable(request)} Type yes to continue: ", end="", file=sys.stderr, flush=True)  # noqa: T201
     try:
         return input().strip() == "yes"
-    except (EOFError, KeyboardInterrupt):
+    except (EOFError, KeyboardInterrupt, UnicodeDecodeError):
         return False
 
 
