@@ -77,6 +77,17 @@ def test_on_a_terminal_each_answer_takes_the_place_of_the_last(ask: Ask, monkeyp
     assert lines[-1] == "... 5 more lines\x1b[K"
 
 
+@pytest.mark.parametrize("height", [1, 2])
+def test_the_lowest_terminal(height: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """On a terminal of one line the output scrolled by, for a height below one."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")  # words: ok, the variable of terminals
+    monkeypatch.setenv("LINES", str(height))
+    long = Round(blocks=["a\nb\nc\n"], ending=Ending(lines=(), exit_code=3, is_passed=True))
+    assert watch(lambda: long, 1, CLOCK, None, as_json=False) == 3
+    assert capsys.readouterr().out.count("\n") == 1
+
+
 def test_the_longest_pause(ask: Ask) -> None:
     """More than a day is a typo, and longer than some clocks can wait."""
     shown = ask("lag", "--watch", "99999999999")

@@ -82,6 +82,6 @@ def _show(shown: Round, clock: Clock, *, as_json: bool) -> tuple[int, bool]:
 
 def _redraw(lines: Sequence[str]) -> None:
     """Overwrite the screen without clearing it first. Lines are escaped already. A line counts those that do not fit."""
-    height = shutil.get_terminal_size().lines - 1
+    height = max(1, shutil.get_terminal_size().lines - 1)
     shown = lines if len(lines) <= height else [*lines[: height - 1], f"... {len(lines) - height + 1:,} more lines"]
     put(_TO_THE_TOP + "".join(f"{line}{_CLEAR_LINE}\n" for line in shown) + _CLEAR_BELOW)
