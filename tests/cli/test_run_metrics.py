@@ -7,8 +7,8 @@ import pytest
 
 from kafka_lagoon.cli.outcome import INGEST, MAINTAIN, PARTIAL, SNAPSHOT, RunOutcome, one_by_one
 from kafka_lagoon.cli.run_metrics import metrics_written
-from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, LOCKED
-from kafka_lagoon.errors import ConfigError, LockHeld, TableError
+from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, COMPLETE, FAILED, INCOMPLETE, LOCKED
+from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError, TableError
 from kafka_lagoon.metrics.exposition import Metric, Sample
 from tests.clock import CLOCK
 from tests.metrics.parsed import in_file, value
@@ -92,6 +92,25 @@ def test_a_run_without_a_result_says_nothing_of_snapshots(tmp_path: Path, ends: 
     runs = in_file(tmp_path / "lagoon-run-snapshot-new.prom")
     assert value(runs, "lagoon_run_status", lagoon_job="snapshot", kafka_cluster="new", status=status) == 1
     assert not [name for name, _ in runs if name.startswith("lagoon_snapshot")]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (ConfigError(["the warehouse cannot be written"]), "misconfigured", BAD_CONFIGURATION),
+        (LockHeld("it", "process 1"), "locked", LOCKED),
+        (TableError("gone"), "failed", FAILED),
+    ],
+)
+def test_an_error_of_the_whole_run_has_its_code(
+    tmp_path: Path, error: PipelineError, status: str, code: int
+) -> None:
+    """`maintain` checks the warehouse before its tables: the event said misconfigured, and the metric 1 and failed."""
+    with pytest.raises(type(error)), metrics_written(str(tmp_path), [RunOutcome(job=MAINTAIN)], CLOCK_AT_1000):
+        raise error
+    runs = in_file(tmp_path / "lagoon-run-maintain.prom")
+    assert value(runs, "lagoon_run_exit_code", lagoon_job="maintain") == code
+    assert value(runs, "lagoon_run_status", lagoon_job="maintain", status=status) == 1
 
 
 def test_a_partial_result_is_a_result(tmp_path: Path) -> None:

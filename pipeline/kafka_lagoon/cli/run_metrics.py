@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kafka_lagoon.cli.outcome import PARTIAL, STATUS, RunOutcome
-from kafka_lagoon.cli.terminal import COMPLETE, FAILED, warn
+from kafka_lagoon.cli.terminal import COMPLETE, FAILED, code_of, warn, was_interrupted
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.metrics import run
 from kafka_lagoon.metrics.exposition import Metric, Sample
 from kafka_lagoon.metrics.textfile import file_name, replace_file
@@ -24,6 +25,12 @@ def metrics_written(folder: str | None, outcomes: Sequence[RunOutcome], clock: C
     """Write the files of all outcomes when the block ends, also by an error. Print a line if a file cannot be written."""
     try:
         yield
+    except PipelineError as error:  # it ends the run before its outcomes are reported
+        for outcome in outcomes:
+            if outcome.status is None and not was_interrupted(error):
+                outcome.exit_code = code_of(error)
+                outcome.status = STATUS[outcome.exit_code]
+        raise
     finally:
         for outcome in outcomes:
             if folder is not None and not outcome.dry_run:

@@ -174,6 +174,11 @@ def complain(error: PipelineError, name: str | None = None) -> int:
     """Print an error, with the name of its cluster or table if there are several; return the exit code."""
     for line in problems_of(error):
         warn(f"{name}: {line}" if name else line)
+    return code_of(error)
+
+
+def code_of(error: PipelineError) -> int:
+    """Return the exit code of a command that an error ends."""
     match error:
         case ConfigError():
             return BAD_CONFIGURATION
