@@ -230,6 +230,14 @@ def test_a_name_that_begins_with_a_dash() -> None:
     assert options_of("kafka lag", ["g", "--json", "h"]).group == ["g", "h"]
 
 
+@pytest.mark.parametrize(("name", "option"), [("kafka fetch", "--number"), ("admin reset-offsets", "--to")])
+def test_two_dashes_are_no_value(name: str, option: str) -> None:
+    """Python's parser made an empty list of them, which the command's checks took for a number or a text."""
+    with pytest.raises(UsageError, match=f"{option}: '--' is not a value; see lagoon {name} --help"):
+        options_of(name, [f"{option}=--", "t"])
+    assert options_of("kafka lag", ["--", "--to=--"]).group == ["--to=--"]
+
+
 def test_options_of_all_verbs_may_stand_before_the_verb(capsys: pytest.CaptureFixture[str]) -> None:
     """--warehouse is one of `lagoon admin`: its value was taken for the verb."""
     assert main(["admin", "--warehouse", "lake", "create-topic", "x", "-b", "nonsense"]) == 2

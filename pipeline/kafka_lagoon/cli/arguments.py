@@ -3,6 +3,7 @@
 import argparse
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -52,6 +53,12 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Keep the arguments for `error`. All parsing methods of argparse call this one."""
         self._given = list(args or ())
+        for word in takewhile("--".__ne__, self._given):
+            option, _, value = word.partition("=")
+            if value == "--" and option.startswith(
+                "--"
+            ):  # Python before 3.13 makes an empty list of it, whatever the type
+                self.error(f"argument {option}: '--' is not a value")
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
