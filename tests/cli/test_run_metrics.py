@@ -102,9 +102,7 @@ def test_a_run_without_a_result_says_nothing_of_snapshots(tmp_path: Path, ends: 
         (TableError("gone"), "failed", FAILED),
     ],
 )
-def test_an_error_of_the_whole_run_has_its_code(
-    tmp_path: Path, error: PipelineError, status: str, code: int
-) -> None:
+def test_an_error_of_the_whole_run_has_its_code(tmp_path: Path, error: PipelineError, status: str, code: int) -> None:
     """`maintain` checks the warehouse before its tables: the event said misconfigured, and the metric 1 and failed."""
     with pytest.raises(type(error)), metrics_written(str(tmp_path), [RunOutcome(job=MAINTAIN)], CLOCK_AT_1000):
         raise error
