@@ -197,9 +197,9 @@ def test_a_topic_that_is_deleted_while_available_now_reads(
     options = {"subscribe": "t,gone", "startingOffsets": "earliest", "maxOffsetsPerTrigger": "20"}
     stream, strict = (streams(**options, failOnDataLoss=accepted) for accepted in ("false", "true"))
     first = stream.initialOffset()
-    for one in (stream, strict):
-        one.prepareForTriggerAvailableNow()
-        end = one.latestOffset(first, one.getDefaultReadLimit())
+    for each in (stream, strict):
+        each.prepareForTriggerAvailableNow()
+        end = each.latestOffset(first, one.getDefaultReadLimit())
     assert (end["t"], end["gone"]) == ({"0": 10}, {"0": 10})
     del state.topics["gone"]
     target = stream.latestOffset(end, stream.getDefaultReadLimit())
