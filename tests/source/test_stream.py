@@ -199,7 +199,7 @@ def test_a_topic_that_is_deleted_while_available_now_reads(
     first = stream.initialOffset()
     for each in (stream, strict):
         each.prepareForTriggerAvailableNow()
-        end = each.latestOffset(first, one.getDefaultReadLimit())
+        end = each.latestOffset(first, each.getDefaultReadLimit())
     assert (end["t"], end["gone"]) == ({"0": 10}, {"0": 10})
     del state.topics["gone"]
     target = stream.latestOffset(end, stream.getDefaultReadLimit())
