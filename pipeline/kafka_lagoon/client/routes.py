@@ -86,11 +86,12 @@ class ByAny:
         self._node_id = self._chosen()
 
     def _chosen(self) -> int | None:
-        """A broker that did not fail last time, if there is one, and another one than before: that may not know an item yet."""
-        brokers, unreachable = self._cluster.brokers, self._cluster.unreachable
+        """A broker that did not fail last time, if there is one, and the next one: that of before may not know an item yet."""
+        brokers, unreachable, before = self._cluster.brokers, self._cluster.unreachable, self._node_id
 
-        def rank(node_id: int) -> tuple[bool, ...]:
-            return node_id in unreachable, brokers[node_id].failing, node_id == self._node_id
+        def rank(node_id: int) -> tuple[bool | int, ...]:
+            is_behind = before is not None and node_id < before
+            return node_id in unreachable, brokers[node_id].failing, node_id == before, is_behind, node_id
 
         return min(brokers, key=rank, default=None)
 
