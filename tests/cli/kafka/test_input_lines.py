@@ -2,8 +2,12 @@
 
 import os
 import threading
+from pathlib import Path
+
+import pytest
 
 from kafka_lagoon.cli.kafka.input_lines import bursts
+from kafka_lagoon.errors import ConfigError
 
 
 def test_lines_are_passed_on_as_they_come() -> None:
@@ -30,3 +34,11 @@ def test_a_large_input_is_cut_into_bursts() -> None:
     writing.join()
     os.close(source)
     assert [line for burst in read for line in burst] == lines
+
+
+def test_a_folder_is_no_input(tmp_path: Path) -> None:
+    """As in `lagoon kafka produce orders < FOLDER`."""
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    with pytest.raises(ConfigError, match="the input cannot be read: Is a directory"):
+        next(bursts(descriptor, 1 << 20))
+    os.close(descriptor)

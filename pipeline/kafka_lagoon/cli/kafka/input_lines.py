@@ -7,15 +7,23 @@ import os
 import select
 from collections.abc import Iterator
 
+from kafka_lagoon.errors import ConfigError
+
 _READ_BYTES = 1 << 16
 
 
 def bursts(descriptor: int, limit_bytes: int) -> Iterator[list[bytes]]:
-    """Yield lines without their line feeds. A burst ends when the next read would wait. The last line needs no line feed."""
+    """Yield lines without their line feeds. A burst ends when the next read would wait. The last line needs no line feed.
+
+    ConfigError if the input cannot be read: it is a folder, for example.
+    """
     cut: list[bytes] = []  # the parts of a line whose end has not been read yet
     ended = False
     while not ended:
-        chunk, ended = _read(descriptor, limit_bytes)
+        try:
+            chunk, ended = _read(descriptor, limit_bytes)
+        except OSError as error:
+            raise ConfigError([f"the input cannot be read: {error.strerror}"]) from error
         first, *others = chunk.split(b"\n")
         cut.append(first)
         whole = [b"".join(cut), *others[:-1]] if others else []
