@@ -24,8 +24,10 @@ def spoken(altering_apis: None, topic_apis: None) -> None:
 
 @pytest.fixture(autouse=True)
 def _short_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shortens waits for state that will not change; on a busy machine it takes some 100 ms to read it once."""
+    """Shortens waits for state that will not change, which is read once: that may take long on a busy machine."""
     monkeypatch.setattr(outcomes, "DECIDE_MS", 1_000)
+    monkeypatch.setattr(outcomes, "_PAUSE_MS", 2_000)
+    monkeypatch.setattr(outcomes, "_LONGEST_PAUSE_MS", 2_000)
 
 
 @pytest.fixture
