@@ -6,8 +6,7 @@ from contextlib import ExitStack, contextmanager
 from kafka_lagoon.cli.arguments import DUCKDB, SPARK
 from kafka_lagoon.cli.terminal import warn
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.query.history import Open
-from kafka_lagoon.query.statements import Ask
+from kafka_lagoon.query.statements import Ask, Open
 from kafka_lagoon.query.window import Newest, Window
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.warehouse_urls import local_folder

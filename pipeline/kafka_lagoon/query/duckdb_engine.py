@@ -21,8 +21,7 @@ from kafka_lagoon.folders import is_folder
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.duckdb_statements import refuse_all_but_a_query
 from kafka_lagoon.query.duckdb_tables import TableQuery, columns_in_sql, select_rows, text
-from kafka_lagoon.query.history import Open
-from kafka_lagoon.query.statements import Ask, Rows, failed, refuse_writing
+from kafka_lagoon.query.statements import Ask, Open, Rows, failed, refuse_writing
 from kafka_lagoon.query.views import NAMES, VIEWS, in_order_of_reading, with_needs
 from kafka_lagoon.query.window import Newest, Window
 from kafka_lagoon.tables.table import Table

@@ -3,12 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from kafka_lagoon.query.statements import Ask, tuples
-from kafka_lagoon.query.window import Newest, Span, Window
+from kafka_lagoon.query.statements import Ask, Open, tuples
+from kafka_lagoon.query.window import Span, Window
 
 Windows = Sequence[Window | None]  # tried one after the other; None is all of the history
-# Opens tables and views of these names, over a window or all of the history, in place of those that it opened before.
-Open = Callable[[Iterable[str], Window | Newest | None], Ask]
 PREDECESSORS = "table_coverage"  # the view that `has_predecessors` reads
 _GAP = timedelta(days=7)  # snapshots are seldom missing for longer
 _LATE_INTERVALS = 2  # the next run may take long, or start late

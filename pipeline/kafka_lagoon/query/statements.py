@@ -1,7 +1,7 @@
 """Shared by both engines of `lagoon sql`: the names that a statement needs, the statements that are refused, and results."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -9,6 +9,7 @@ import pyarrow as pa
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.views import NAMES
+from kafka_lagoon.query.window import Newest, Window
 from kafka_lagoon.tables.columns import sql_type
 
 # First words of statements that may read. Each engine then checks the parsed statement.
@@ -58,6 +59,13 @@ class Ask(Protocol):
 
     def __call__(self, statement: str, *values: int | str) -> Rows:
         """Run a statement. The result must be read before the next statement runs; TableError if it cannot be run."""
+
+
+class Open(Protocol):
+    """Opens tables and views of these names, over a window or all of the history, in place of those that it opened before."""
+
+    def __call__(self, names: Iterable[str], window: Window | Newest | None) -> Ask:
+        """Open them. What statements over those before still have to give is lost; TableError if one cannot be read."""
 
 
 def mentioned(statement: str) -> set[str]:

@@ -21,8 +21,8 @@ from kafka_lagoon.delta.warehouse import Warehouse, prepare_tables
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import SqlSettings
-from kafka_lagoon.query.history import PREDECESSORS, Open, Windows, has_predecessors, open_until, windows
-from kafka_lagoon.query.statements import Ask, tuples
+from kafka_lagoon.query.history import PREDECESSORS, Windows, has_predecessors, open_until, windows
+from kafka_lagoon.query.statements import Ask, Open, tuples
 from kafka_lagoon.query.views import CHANGES_VERSION, THROUGHPUT_VERSION
 from kafka_lagoon.tables.schema import STORED_CHANGES, STORED_THROUGHPUT
 from kafka_lagoon.tables.table import Table
