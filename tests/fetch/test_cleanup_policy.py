@@ -76,7 +76,7 @@ def test_a_broker_that_does_not_know_the_topic(state: FakeCluster, connect: Conn
 
 
 def test_a_run_whose_time_is_up(state: FakeCluster, connect: Connect) -> None:
-    """What was read until then is explained all the same: no later run reads these offsets again."""
+    """Offsets that were read until then are explained all the same: no later run reads them again."""
     gaps(state)
     policy(state, "delete")
     state.faults.append(Fault(DESCRIBE_CONFIGS.key, Slow(0.1)))

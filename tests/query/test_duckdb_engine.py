@@ -179,7 +179,7 @@ def test_another_duckdb_binds_views_itself(
 
 
 def test_tables_are_opened_again_in_the_same_connection(lake: Path, tmp_path: Path) -> None:
-    """What was opened before is gone, and files that were committed in between are there."""
+    """Tables that were opened before are gone, and files that were committed in between are there."""
     folder = shutil.copytree(lake, tmp_path / "lake")
     with connected(folder) as open_tables:
         ask_first = open_tables({"records"}, None)

@@ -1,4 +1,4 @@
-"""What happens while the inputs of lag are read makes no row that was never true."""
+"""Events while the inputs of lag are read make no row that was never true."""
 
 from collections.abc import Callable
 from typing import Any

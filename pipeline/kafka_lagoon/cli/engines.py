@@ -49,7 +49,7 @@ def connected(settings: Settings, engine: str | None = None) -> Iterator[Open]:
 
 
 def _duckdb(stack: ExitStack, settings: Settings, engine: str | None) -> Open | None:
-    """What opens tables in DuckDB; None if Spark has to. ConfigError if DuckDB was wanted where it cannot read."""
+    """The function that opens tables in DuckDB; None if Spark has to. ConfigError if DuckDB was wanted where it cannot read."""
     folder = local_folder(settings.warehouse) if settings.warehouse else None
     if folder is None and engine == DUCKDB:
         raise ConfigError([f"--engine duckdb reads folders of this machine: {settings.place()} needs --engine spark"])

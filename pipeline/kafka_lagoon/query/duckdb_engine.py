@@ -200,7 +200,7 @@ def _known_columns(version: str) -> Mapping[str, Mapping[str, str]]:
 
 
 def _former(connection: duckdb.DuckDBPyConnection, names: Collection[str]) -> list[Created]:
-    """What an earlier call has created in the connection of a notebook; the catalogue takes 10 ms to list it."""
+    """List the creations of an earlier call in the connection of a notebook; the catalogue takes 10 ms."""
     there = connection.execute(
         "SELECT 'TABLE', table_name FROM duckdb_tables() WHERE temporary "
         "UNION ALL SELECT 'VIEW', view_name FROM duckdb_views() WHERE temporary"
