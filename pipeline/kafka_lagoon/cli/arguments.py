@@ -55,9 +55,8 @@ class Parser(argparse.ArgumentParser):
         self._given = list(args or ())
         for word in takewhile("--".__ne__, self._given):
             option, _, value = word.partition("=")
-            if value == "--" and option.startswith(
-                "--"
-            ):  # Python before 3.13 makes an empty list of it, whatever the type
+            # Python before 3.13 makes an empty list of it, whatever the type.
+            if value == "--" and option.startswith("--"):
                 self.error(f"argument {option}: '--' is not a value")
         return super().parse_known_args(args, namespace)
 

@@ -61,9 +61,8 @@ def _commit(warehouse: Warehouse, table: Table, replacement: Replacement, clock:
         try:
             version = warehouse.kernel.replace(state, old, new, clock.now_ms(), **changes)
         except Conflict:  # of others, where no lock is possible, or our own commit, whose answer was lost
-            state = warehouse.state_to_read(
-                table
-            )  # they may have added columns, or features that our files do not support
+            # Others may have added columns, or features that our files do not support: that is an error.
+            state = warehouse.state_to_read(table)
             if _is_there(warehouse, table, state, new):
                 return True
             continue

@@ -13,9 +13,8 @@ from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.records.decoding import Counts
 
 CLEANUP_POLICY, COMPACT = "cleanup.policy", "compact"
-_LEAST_MS = (
-    5_000  # also after a run's deadline: without an answer a loss among the offsets read by then would have no row
-)
+# Also after a run's deadline: without an answer a loss among the offsets read by then would have no row.
+_LEAST_MS = 5_000
 
 
 class CleanupPolicies:

@@ -41,9 +41,8 @@ NO_PROGRESS, THROTTLED, BATCH_TOO_LARGE, CORRUPT_LOG = "NO_PROGRESS", "THROTTLED
 
 _MOVED = frozenset({NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH})
 _NO_TOPIC = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID})
-_PASSING = frozenset(
-    {"CONNECTION_LOST", "CONNECTION_FAILED", "DEADLINE_PASSED", "THROTTLED"}
-)  # failures without a code
+# Names of failures without a code that may pass.
+_PASSING = frozenset({"CONNECTION_LOST", "CONNECTION_FAILED", "DEADLINE_PASSED", "THROTTLED"})
 _CONFIRMATIONS = 3  # equal answers in a row before every broker is asked, or an empty answer is believed
 _ATTEMPTS = 3  # after errors that Kafka calls final, or unreadable answers, which may be accidents
 
