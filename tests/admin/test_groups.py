@@ -23,6 +23,9 @@ from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.streams_group_describe import (
     STREAMS_GROUP_DESCRIBE,
     DescribedStreamsGroup,
+    DescribedStreamsMember,
+    DescribedTaskAssignment,
+    DescribedTaskIds,
     StreamsGroupDescribeResponse,
 )
 from tests.admin.conftest import soon
@@ -211,3 +214,42 @@ def test_an_assignment_that_has_something_twice(
     described = describe_groups(cluster, list_groups(cluster, soon()).groups, soon())
     assert not described.descriptions
     assert described.failures["g"].name == "PROTOCOL_ERROR"
+
+
+@pytest.mark.parametrize("kind", ["active_tasks", "standby_tasks", "warmup_tasks"])
+@pytest.mark.parametrize("partitions", [((0, 1, 1),), ((0,), (1,))])
+def test_tasks_that_a_member_has_twice(
+    state: FakeCluster,
+    connect: Callable[[], Cluster],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    partitions: tuple[tuple[int, ...], ...],
+) -> None:
+    """The same of tasks, which members of streams groups are assigned instead of partitions."""
+    twice = tuple(DescribedTaskIds(subtopology_id="0", partitions=some) for some in partitions)
+    none: dict[str, Any] = dict.fromkeys(("active_tasks", "standby_tasks", "warmup_tasks"), ())
+    member = DescribedStreamsMember(
+        member_id="m",
+        member_epoch=1,
+        client_id="c",
+        client_host="/127.0.0.1",
+        topology_epoch=0,
+        process_id="p",
+        client_tags=(),
+        task_offsets=(),
+        task_end_offsets=(),
+        assignment=DescribedTaskAssignment(**none),
+        target_assignment=DescribedTaskAssignment(**none | {kind: twice}),
+        is_classic=False,
+    )
+
+    def answer(*request: Any) -> StreamsGroupDescribeResponse:
+        response = _streams_groups(*request)
+        response.groups[0].members = (member,)
+        return response
+
+    monkeypatch.setitem(SPOKEN, STREAMS_GROUP_DESCRIBE.key, (STREAMS_GROUP_DESCRIBE, answer))
+    cluster = connect()
+    state.groups = {"g": FakeGroup(coordinator_id=1, group_type="streams", state="Stable")}
+    described = describe_groups(cluster, list_groups(cluster, soon()).groups, soon())
+    assert {group_id: failure.name for group_id, failure in described.failures.items()} == {"g": "PROTOCOL_ERROR"}

@@ -44,7 +44,7 @@ def test_members_of_a_share_group_may_have_the_same_partitions() -> None:
             member_epoch=2,
             client_id="c",
             client_host="/127.0.0.1",
-            subscribed_topic_names=("t",),
+            subscribed_topic_names=("t", "s", "t"),
             assignment=share.ShareGroupAssignment(topic_partitions=(owned,)),
         )
         for member_id in ("a", "b")
@@ -65,6 +65,7 @@ def test_members_of_a_share_group_may_have_the_same_partitions() -> None:
     assert rows[0].assignment
     assert rows[0].assignment == rows[1].assignment
     assert rows[0].target_assignment is None
+    assert rows[0].subscribed_topics == ("s", "t")
 
 
 def test_a_share_group_with_topic_ids_only() -> None:
@@ -174,16 +175,21 @@ def test_a_streams_group_without_a_topology_keeps_its_members() -> None:
     assert row.active_tasks, "the tasks are known, what they read is not"
 
 
-@pytest.mark.parametrize(("number", "member_type"), [(0, "classic"), (1, "consumer"), (-1, None)])
-def test_the_protocol_of_a_member_of_a_consumer_group(number: int, member_type: str | None) -> None:
-    """During a migration some members use the classic protocol; a pattern is stored unchanged."""
+@pytest.mark.parametrize(
+    ("number", "member_type", "names", "topics"),
+    [(0, "classic", (), None), (1, "consumer", ("t", "s", "t"), ("s", "t")), (-1, None, (), None)],
+)
+def test_the_protocol_of_a_member_of_a_consumer_group(
+    number: int, member_type: str | None, names: tuple[str, ...], topics: tuple[str, ...] | None
+) -> None:
+    """During a migration some members use the classic protocol; a pattern is stored unchanged, topics in order and once."""
     assignment = consumers.ConsumerGroupAssignment(topic_partitions=())
     member = consumers.DescribedConsumerMember(
         member_id="m",
         member_epoch=3,
         client_id="c",
         client_host="/h",
-        subscribed_topic_names=(),
+        subscribed_topic_names=names,
         subscribed_topic_regex="orders.*",
         assignment=assignment,
         target_assignment=assignment,
@@ -199,7 +205,7 @@ def test_the_protocol_of_a_member_of_a_consumer_group(number: int, member_type: 
         members=(member,),
     )
     _, (row,) = consumer_group(listed("consumer"), described, 7, {})
-    assert (row.member_type, row.subscribed_pattern, row.subscribed_topics) == (member_type, "orders.*", None)
+    assert (row.member_type, row.subscribed_pattern, row.subscribed_topics) == (member_type, "orders.*", topics)
     assert (row.active_tasks, row.standby_tasks, row.warmup_tasks, row.process_id) == (None, None, None, None)
 
 

@@ -7,6 +7,7 @@ is "Dead", with error 0.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from kafka_lagoon.client.agreement import OF_GROUPS, list_of_coordinators
@@ -53,6 +54,7 @@ STATES = (  # of all types
 # The types that a group may get: by its members' protocol (KIP-848), or while it is empty by a member of the other type.
 _MIGRATED = {CLASSIC: (CONSUMER, STREAMS), CONSUMER: (CLASSIC,), STREAMS: (CLASSIC,)}
 _DEAD = "Dead"
+_TASKS = ("active_tasks", "standby_tasks", "warmup_tasks")  # of a member of a streams group
 _CHUNK = 500  # groups in one request: a description may hold thousands of members
 
 Description = DescribedGroup | DescribedConsumerGroup | DescribedShareGroup | DescribedStreamsGroup
@@ -235,14 +237,17 @@ def _read_groups(response: Any, _: Sequence[str]) -> Iterator[tuple[str, int | C
 
 
 def _owns_each_once(member: Any) -> bool:
-    """True if no assignment of a member has a topic or a partition twice; classic groups and streams assign no topics."""
-    assignments = (getattr(member, name, None) for name in ("assignment", "target_assignment"))
-    for owned in filter(None, (getattr(one, "topic_partitions", None) for one in assignments)):
-        if len({topic.topic_id for topic in owned}) < len(owned):
-            return False
-        if any(len(set(topic.partitions)) < len(topic.partitions) for topic in owned):
-            return False
-    return True
+    """True if no assignment of a member has a topic, a subtopology, or a partition of them twice; classic groups have none."""
+    assignments = [getattr(member, name, None) for name in ("assignment", "target_assignment")]
+    lists = [(getattr(one, "topic_partitions", None), attrgetter("topic_id")) for one in assignments]
+    lists += [(getattr(one, name, None), attrgetter("subtopology_id")) for one in assignments for name in _TASKS]
+    return not any(_has_twice(owned, key) for owned, key in lists if owned)
+
+
+def _has_twice(owned: Sequence[Any], key: Callable[[Any], object]) -> bool:
+    return len({key(one) for one in owned}) < len(owned) or any(
+        len(set(one.partitions)) < len(one.partitions) for one in owned
+    )
 
 
 _APIS: Mapping[str, tuple[Api[Any, Any], Callable[[Sequence[str]], object]]] = {

@@ -3,7 +3,7 @@
 All types have the same columns; a column that a type does not have is null.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from kafka_lagoon.admin.groups import CLASSIC, CONSUMER, STREAMS, Description, GroupListing
@@ -124,7 +124,7 @@ def _classic_member(group: DescribedGroup, member: DescribedMember, protocol: Co
         client_id=member.client_id,
         client_host=member.client_host,
         rack_id=(subscription.rack_id or None) if subscription else None,
-        subscribed_topics=subscription.topics if subscription else None,
+        subscribed_topics=_in_order(subscription.topics) if subscription else None,
         assignment=assignment,
         target_assignment=None,
         member_epoch=None,
@@ -133,6 +133,11 @@ def _classic_member(group: DescribedGroup, member: DescribedMember, protocol: Co
         member_type=None,
         **_NO_TASKS,
     )
+
+
+def _in_order(topics: Iterable[str]) -> tuple[str, ...]:
+    """The topics in order of their names, each once: coordinators before 4.0 return a list as its client has sent it."""
+    return tuple(sorted(set(topics)))
 
 
 def consumer_group(
@@ -155,7 +160,7 @@ def _consumer_member(group_id: str, member: DescribedConsumerMember, names: Mapp
         client_id=member.client_id,
         client_host=member.client_host,
         rack_id=member.rack_id,
-        subscribed_topics=member.subscribed_topic_names or None,
+        subscribed_topics=_in_order(member.subscribed_topic_names) or None,
         assignment=assignment,
         target_assignment=target,
         member_epoch=member.member_epoch,
@@ -208,7 +213,7 @@ def _share_member(group_id: str, member: DescribedShareMember, names: Mapping[st
         client_id=member.client_id,
         client_host=member.client_host,
         rack_id=member.rack_id,
-        subscribed_topics=member.subscribed_topic_names or None,
+        subscribed_topics=_in_order(member.subscribed_topic_names) or None,
         assignment=assignment,
         target_assignment=None,
         member_epoch=member.member_epoch,
@@ -258,7 +263,7 @@ def _streams_member(
         client_id=member.client_id,
         client_host=member.client_host,
         rack_id=member.rack_id,
-        subscribed_topics=tuple(sorted({topic for some in known.values() for topic in some})) or None,
+        subscribed_topics=_in_order(topic for some in known.values() for topic in some) or None,
         assignment=None if sources is None else _read_by(member.assignment.active_tasks, known, partitions),
         target_assignment=None
         if sources is None
