@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -14,13 +16,17 @@ from deltalake import DeltaTable
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.maintain import Maintained, MaintainOptions, maintain
+from kafka_lagoon.delta.old_rows import OldRows
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.job_settings import RetentionSettings
+from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 from kafka_lagoon.tables.schema import ADMIN_ACTIONS, SNAPSHOT_DATE, STATE_TABLES, WRITE_DATE
+from kafka_lagoon.tables.table import Table
 from tests.clock import CLOCK
 from tests.delta.awkward import row_of
 from tests.delta.dated import (
@@ -289,11 +295,25 @@ def test_ranges_and_problems_go_after_their_records(warehouse: Warehouse) -> Non
     """A run that dies, or only includes ranges or problems, leaves no records without them."""
     for number, days_ago in enumerate((20, 0), 1):
         archive(warehouse, days_ago, number)
-    assert removed(maintain(warehouse, replace(BY_DAYS, tables=("record_ranges", "record_problems")), CLOCK)) == {}
+    alone = replace(BY_DAYS, tables=("record_ranges", "record_problems"))
+    assert removed(maintain(warehouse, replace(alone, dry_run=True), CLOCK)) == {}
+    assert removed(maintain(warehouse, alone, CLOCK)) == {}
     with dies(Kernel, "replace", 1), pytest.raises(Died):
         maintain(warehouse, BY_DAYS, CLOCK)
     assert contents(warehouse) == (list(range(5, 10)), [(0, 5), (5, 10)], [0, 5])
     assert removed(maintain(warehouse, BY_DAYS, CLOCK)) == {"record_ranges": (1, 1), "record_problems": (1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("tables", "days"), [((RECORDS, RECORD_RANGES, RECORD_PROBLEMS), 1), ((RECORD_RANGES, RECORD_PROBLEMS), 0)]
+)
+def test_a_dry_run_counts_ranges_only_with_their_records(tables: Sequence[Table], days: int) -> None:
+    """A run that leaves the records leaves their ranges and problems, and a dry run says so."""
+    day = (MIDNIGHT - timedelta(days=20)).date()
+    file = LiveFile(path="a.parquet", day=day, size=1, rows=5, modified_at_ms=0)
+    kernel = Mock(live_files=lambda _: [file])
+    old_rows = OldRows(Mock(kernel=kernel), BY_DAYS.retention, BY_DAYS.keep_hours, CLOCK)
+    assert [old_rows.would_go(table, [file]).days for table in tables] == [days] * len(tables)
 
 
 def test_records_that_a_truncation_took_back(warehouse: Warehouse) -> None:

@@ -6,7 +6,7 @@ shows; the next one removes them, as it does what attempts that were never publi
 earlier runs: what is to be done follows from what is published and from the numbers of rows in the logs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -70,10 +70,13 @@ class OldRows:
         self._today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
         self._keep_hours = keep_hours
         self._rows: dict[str, Sequence[PublishedSnapshot]] = {}  # by file of table `snapshots`
+        self._records_going: Collection[date] = ()  # days of a dry run, in which the records stay
 
     def would_go(self, table: Table, files: Sequence[LiveFile]) -> RemovedRows:
-        """The rows that would be removed from a table with these files."""
-        days = self._days(table, files)
+        """The rows that would be removed from a table with these files, if `records` was asked about before its ranges."""
+        days = self._without_needed(table, self._days(table, files))
+        if table == RECORDS:
+            self._records_going = days.keys()
         staying = self._with_feed(table, days)
         rows = sum(day.rows for number, day in days.items() if number not in staying)
         return RemovedRows(days=len(days) - len(staying), rows=rows, not_thinned=len(staying))
@@ -84,10 +87,7 @@ class OldRows:
         Ranges and problems of a day stay until its records are gone: ranges tell which records a truncation took back, and
         problems which header keys are escaped.
         """
-        days = self._days(table, files)
-        if table in (RECORD_RANGES, RECORD_PROBLEMS) and days:
-            needed = {file.day for file in self._live(RECORDS)}
-            days = {number: day for number, day in days.items() if number not in needed}
+        days = self._without_needed(table, self._days(table, files))
         staying = self._with_feed(table, days)
         removed = RemovedRows(not_thinned=len(staying))
         for batch in _batches({number: day for number, day in days.items() if number not in staying}, 2 * target_bytes):
@@ -97,6 +97,13 @@ class OldRows:
             more_days = len(batch) if rows else 0
             removed = replace(removed, days=removed.days + more_days, rows=removed.rows + rows)
         return removed
+
+    def _without_needed(self, table: Table, days: Mapping[date, _Day]) -> Mapping[date, _Day]:
+        """The days without those of ranges and problems whose records are there."""
+        if table not in (RECORD_RANGES, RECORD_PROBLEMS) or not days:
+            return days
+        needed = {file.day for file in self._live(RECORDS)}.difference(self._records_going)
+        return {number: day for number, day in days.items() if number not in needed}
 
     def _with_feed(self, table: Table, days: Mapping[date, _Day]) -> Mapping[date, _Day]:
         """The days of which rows would stay, if the table has a feed of changes."""
