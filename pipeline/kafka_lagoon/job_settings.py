@@ -116,7 +116,9 @@ class IngestSettings(Strict):
         description="read_committed leaves records of aborted transactions out, read_uncommitted keeps and marks them.",
     )
     accept_loss: bool = Field(
-        False, description="Exit 0 instead of 3 if retention removed records before they were read."
+        False,
+        description="Exit 0 instead of 3 if records were lost: removed before they were read, not readable, or of a log that "
+        "was truncated or a topic that was deleted; `--accept-loss` for short.",
     )
     accept_incomplete: bool = Field(
         False,
