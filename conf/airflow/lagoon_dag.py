@@ -1,4 +1,4 @@
-"""Kafka Lagoon's jobs in Airflow 3: a snapshot every five minutes, an ingest each hour, maintenance and a report each night.
+"""Kafka Lagoon's jobs in Airflow 3: a snapshot every five minutes, an ingest each hour, maintenance and a report each day.
 
 Copy it into Airflow's folder of DAGs as it is. Airflow's environment needs apache-airflow-providers-apache-spark; Kafka Lagoon
 stays in an environment of its own on the workers, because that provider's pyspark-client overwrites files of PySpark. Nothing
