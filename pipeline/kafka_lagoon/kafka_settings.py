@@ -253,7 +253,9 @@ class KafkaSettings:
     sasl_oauthbearer_client_secret: Secret | None = _setting(None, description="Its secret.")
     sasl_oauthbearer_scope: str | None = _setting(None, description="Scope of the requested token.")
     sasl_oauthbearer_extensions: str | None = _setting(None, description="SASL extensions as name=value,...")
-    sasl_oauthbearer_token: Secret | None = _setting(None, description="A token; it is not renewed.")
+    sasl_oauthbearer_token: Secret | None = _setting(
+        None, description="A token. It is not renewed here; as `file:/path` or `env:NAME` it is read at each login."
+    )
     sasl_oauthbearer_token_provider: str | None = _setting(
         None, description="module:function that returns tokens, for clouds with their own libraries."
     )
@@ -271,7 +273,8 @@ class KafkaSettings:
     )
     allow_plaintext_credentials: bool = _setting(
         False,
-        description="Allow PLAIN and OAUTHBEARER without TLS: anybody on the network path can read the credentials.",
+        description="Allow PLAIN and OAUTHBEARER without TLS, or without the check of the broker's name: anybody on the "
+        "network path can read the credentials.",
     )
 
     @classmethod
