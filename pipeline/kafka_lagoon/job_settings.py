@@ -76,7 +76,7 @@ class SnapshotSettings(Strict):
         50_000,
         gt=0,
         description="Least number of positions that executors measure; fewer are measured by the driver. Without a Spark "
-        "session the driver measures all.",
+        "session, or with kafka.max_bytes_per_second, the driver measures all.",
     )
     time_lag_history_days: int = Field(
         7, gt=0, le=366, description="Greatest age of the earlier snapshots that `snapshot.time_lag=interpolate` reads."
