@@ -42,7 +42,7 @@ def _declare(parser: ArgumentParser) -> None:
         type=number_from(0),
         default=SAFE_HOURS,
         metavar="HOURS",
-        help="keep the files of all table versions of the last N hours",
+        help=f"keep the files of all table versions of the last N hours (default: {SAFE_HOURS})",
     )
     add_flags(
         parser,

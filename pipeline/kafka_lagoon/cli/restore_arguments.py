@@ -74,7 +74,7 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--at",
         metavar="TIME",
-        help="take configs, ACLs and offsets from the last snapshot before this time; default: from the newest",
+        help="take topics, configs, ACLs and offsets from the newest snapshot that had begun at this time; default: the newest",
     )
     parser.add_argument(
         "--replication-factor",
