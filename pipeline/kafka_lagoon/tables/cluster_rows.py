@@ -150,7 +150,7 @@ class PartitionOffsetsRow:
     )
     max_timestamp_offset: Int64 | None = column(
         "Offset of the record with the largest timestamp; null if no record has one, that record is not below the "
-        "high watermark yet, the brokers are older than Kafka 3.0, or problem is set.",
+        "high watermark yet, the brokers are older than Kafka 3.0, or problem says why.",
         null_if=ALWAYS,
     )
     max_timestamp: Timestamp | None = column(
@@ -162,17 +162,17 @@ class PartitionOffsetsRow:
         null_if="max_timestamp_offset IS NULL",
     )
     local_log_start_offset: Int64 | None = column(
-        "First offset on the broker's own disk (KIP-405); null if the brokers are older than Kafka 3.5, or problem is set.",
+        "First offset on the broker's own disk (KIP-405); null if the brokers are older than Kafka 3.5, or problem says why.",
         null_if=before("ListOffsets", 8),
     )
     tiered_offset: Int64 | None = column(
         "Last offset in tiered storage (KIP-1005); null if there is none, the brokers are older than Kafka 3.9, or "
-        "problem is set.",
+        "problem says why.",
         null_if=ALWAYS,
     )
     leader_epoch: Int32 | None = column(
         "Epoch of the leader that returned the high watermark, also if the log is empty; null if the brokers do "
-        "not return it, or problem is set.",
+        "not return it, or problem says why.",
         null_if=ALWAYS,
     )
     read_at_ms: Timestamp | None = column("Time at which the high watermark was received; null if it was not.")

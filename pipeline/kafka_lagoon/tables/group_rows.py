@@ -71,7 +71,7 @@ class GroupMemberRow:
     client_host: str | None = column("Address of the member as its coordinator sees it.")
     rack_id: str | None = column("client.rack of the member; null if none is set or known.", null_if=ALWAYS)
     subscribed_topics: tuple[str, ...] | None = column(
-        "Topics that the member subscribes to by name; null if it has a pattern or does not report them, or problem is set.",
+        "Topics that the member subscribes to by name; null if it has a pattern or does not report them, or problem says why.",
         null_if=ALWAYS,
     )
     assignment: tuple[TopicPartitions, ...] | None = column(
@@ -209,7 +209,7 @@ class ConsumerLagRow:
     time_lag_ms: Int64 | None = column(
         "Age in milliseconds of the first unread record: local time of its fetch minus first_unread_timestamp, unclamped: "
         "negative for a timestamp in the future. 0 if there is no unread record; null if lag is null or time_lag_problem is "
-        "set.",
+        "set, and for share groups.",
         null_if="time_lag_method IS NULL OR time_lag_problem IS NOT NULL",
     )
     time_lag_method: str | None = column(
@@ -258,6 +258,6 @@ class ConsumerLagRow:
         null_if="first_unread_offset IS NULL OR time_lag_problem = 'NO_TIMESTAMP'",
     )
     share_start_offset: Int64 | None = column(
-        "First offset that a share group has not processed yet (KIP-932); null for other groups, or if problem is set.",
+        "First offset that a share group has not processed yet (KIP-932); null for other groups, or if problem says why.",
         null_if=f"NOT coalesce({_SHARING}, false)",
     )
