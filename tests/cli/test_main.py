@@ -242,3 +242,10 @@ def test_options_of_all_verbs_may_stand_before_the_verb(capsys: pytest.CaptureFi
     """--warehouse is one of `lagoon admin`: its value was taken for the verb."""
     assert main(["admin", "--warehouse", "lake", "create-topic", "x", "-b", "nonsense"]) == 2
     assert "no such command" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["sql", "report", "metrics", "plan"])
+def test_an_empty_name_of_a_file_is_refused(command: str) -> None:
+    """A variable of a script may be empty: the path would be the current folder, which fails when all is done."""
+    with pytest.raises(UsageError, match="--out: '' is empty: give it a value"):
+        options_of(command, ["--out", "", *(["state.toml"] if command == "plan" else [])])

@@ -147,6 +147,11 @@ def not_empty(text: str) -> str:
     raise argparse.ArgumentTypeError(f"{text!r} is empty: give it a value, or leave the option out")
 
 
+def file_path(text: str) -> Path:
+    """Parse the path of a file to write; refuse an empty one, which would be the current folder."""
+    return Path(not_empty(text))
+
+
 def names(text: str) -> list[str]:
     """Parse names that are separated by commas. A text without names is refused: a script's variable may be empty."""
     if listed := split_names(text):

@@ -8,7 +8,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafka_lagoon.cli.arguments import add_table_options
+from kafka_lagoon.cli.arguments import add_table_options, file_path
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.engines import connected
 from kafka_lagoon.cli.file_modes import loaded
@@ -26,7 +26,7 @@ from kafka_lagoon.text import printable
 def _declare(parser: ArgumentParser) -> None:
     add_table_options(parser)
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="replace this file atomically; default: print the metrics"
+        "--out", type=file_path, metavar="FILE", help="replace this file atomically; default: print the metrics"
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_lagoon.apply.plan import PlanResult, plan_state
 from kafka_lagoon.apply.rendering import as_json, render, summary
+from kafka_lagoon.cli.arguments import file_path
 from kafka_lagoon.cli.clusters import add_cluster_options, chosen_cluster, connected
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.desired_files import HELP, desired_of
@@ -25,7 +26,7 @@ def _declare(parser: ArgumentParser) -> None:
         "--json", action="store_true", help="print JSON lines: an object for each action, then one for the plan"
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="also write the plan to this file, as --json prints it"
+        "--out", type=file_path, metavar="FILE", help="also write the plan to this file, as --json prints it"
     )
     parser.add_argument("--exit-code", action="store_true", help="exit 3 if the plan is not empty")
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from kafka_lagoon.cli.arguments import SPARK, add_engine, moment_argument, names, number_from
+from kafka_lagoon.cli.arguments import SPARK, add_engine, file_path, moment_argument, names, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.engines import connected, opened
 from kafka_lagoon.cli.file_modes import loaded
@@ -44,7 +44,7 @@ class ReportArguments:
 def _declare(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--out",
-        type=Path,
+        type=file_path,
         required=True,
         metavar="FILE",
         help="file to write the page to; it stays unchanged if the report fails",

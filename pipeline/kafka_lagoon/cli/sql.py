@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from kafka_lagoon.cli.arguments import add_table_options
+from kafka_lagoon.cli.arguments import add_table_options, file_path
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.engines import opened
 from kafka_lagoon.cli.file_modes import loaded
@@ -63,7 +63,10 @@ def _declare(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="short for --format json")
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="write the result to this file, which appears only when it is complete"
+        "--out",
+        type=file_path,
+        metavar="FILE",
+        help="write the result to this file, which appears only when it is complete",
     )
     parser.add_argument("--no-pager", dest="pager", action="store_false", help="never start $PAGER")
 
