@@ -1,8 +1,10 @@
 """Rows that a dead run left pending are committed by the next one, also after VACUUM and for earlier releases."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from shutil import copytree, rmtree
+from typing import Any, cast
 
 import pytest
 from deltalake import DeltaTable
@@ -15,8 +17,8 @@ from kafka_lagoon.errors import TableError
 from kafka_lagoon.ingest import commit as ingest_commit
 from kafka_lagoon.ingest.archive_lock import archive_lock
 from kafka_lagoon.ingest.commit import commit, commit_examined
-from kafka_lagoon.ingest.next_offsets import NextOffsets, PendingFile
-from kafka_lagoon.ingest.pending_commits import commit_pending_of_all
+from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile
+from kafka_lagoon.ingest.pending_commits import commit_pending_of_all, refuse_older_records
 from kafka_lagoon.ingest.pending_files import PendingFiles
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 from kafka_lagoon.tables.table import Table
@@ -125,6 +127,51 @@ def test_a_table_that_was_replaced(warehouse: Warehouse):
     replace_table(warehouse, RECORD_PROBLEMS)
     with archive_lock(warehouse, CLUSTER, CLOCK) as lock:
         commit(lock, run(lock, 2, 0, 5))
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """Stands for a warehouse and its kernel: the number of the last run that each table has rows of."""
+
+    numbers: Mapping[str, int]
+
+    @property
+    def kernel(self) -> "Numbered":
+        """Return itself."""
+        return self
+
+    def state(self, table: str) -> str:
+        """Return the name of the table as its state."""
+        return table
+
+    def last_transaction(self, state: str, app_id: str) -> int | None:
+        """Return the number of a table's last run."""
+        assert app_id == f"lagoon/records/{CLUSTER}"
+        return self.numbers.get(state)
+
+
+@pytest.mark.parametrize("later", ["record_ranges", "record_problems"])
+def test_an_older_copy_of_records(later: str):
+    """The numbers of runs begin again there: ranges of the next runs would count as added, and would be left out."""
+    last_run = LastRun(ingest_id="i", sequence=5, ingest_date="2026-11-28", base_version=7, ranges=None, problems=None)
+    numbers = {"records": 5, "record_ranges": 5, "record_problems": 3}
+    refuse_older_records(cast("Warehouse", Numbered(numbers)), CLUSTER, last_run)
+    refuse_older_records(cast("Warehouse", Numbered({later: 8})), CLUSTER, None)  # said otherwise
+    refuse_older_records(cast("Warehouse", Numbered({**numbers, "records": 8, later: 8})), CLUSTER, last_run)
+    with pytest.raises(TableError, match=rf"^table {later} has rows of run 8 .* records has is 5: an older copy"):
+        refuse_older_records(cast("Warehouse", Numbered({**numbers, later: 8})), CLUSTER, last_run)
+
+
+def test_an_older_copy_of_records_is_refused(by_kernel: Writer, warehouse: Warehouse, tmp_path: Path):
+    """A run under the lock would archive again what the copy lacks, and add no ranges."""
+    folder = Path(warehouse.locations["records"].removeprefix("file:"))
+    ingest(by_kernel, 1, 5)
+    copytree(folder, tmp_path / "copy")
+    ingest(by_kernel, 2, 9)
+    rmtree(folder)
+    copytree(tmp_path / "copy", folder)
+    with pytest.raises(TableError, match="an older copy of records was put back"), by_kernel.lock():
+        pass
 
 
 def test_a_table_that_was_replaced_while_commits_were_pending(by_kernel: Writer, warehouse: Warehouse):

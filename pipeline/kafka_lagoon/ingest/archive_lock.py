@@ -13,7 +13,12 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.after_restore import go_back, offsets_to_repeat
 from kafka_lagoon.ingest.examined_commits import are_worth_storing, commits_of, examine, notes_of
 from kafka_lagoon.ingest.next_offsets import NextOffsets, app_id, domain, from_json, with_examined
-from kafka_lagoon.ingest.pending_commits import commit_pending, last_problems_run, refuse_replaced_tables
+from kafka_lagoon.ingest.pending_commits import (
+    commit_pending,
+    last_problems_run,
+    refuse_older_records,
+    refuse_replaced_tables,
+)
 from kafka_lagoon.ingest.pending_files import PendingFiles, Report
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 
@@ -83,6 +88,7 @@ def archive_lock(
         problems_run = last_problems_run(warehouse, cluster_id)
         refuse_replaced_tables(warehouse, cluster_id, stored, problems_run, after_restore)
         last_run = stored.last_run
+        refuse_older_records(warehouse, cluster_id, last_run)
         commits = commits_of(warehouse, RECORDS, stored.examined_records, state.version) if last_run else []
         repeated = offsets_to_repeat(warehouse, cluster_id, state, stored, commits, after_restore)
         examined = examine(warehouse, cluster_id, _ACCOUNTS, stored, repeated, after_restore)

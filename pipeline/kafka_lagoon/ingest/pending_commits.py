@@ -29,8 +29,12 @@ from kafka_lagoon.tables.table import Table
 
 def is_added(warehouse: Warehouse, table: Table, cluster_id: str, sequence: int) -> bool:
     """True if a table holds the rows that run `sequence` adds to it."""
-    state = warehouse.state(table.name)
-    return (warehouse.kernel.last_transaction(state, app_id(cluster_id)) or 0) >= sequence
+    return _last_run_in(warehouse, table, cluster_id) >= sequence
+
+
+def _last_run_in(warehouse: Warehouse, table: Table, cluster_id: str) -> int:
+    """The number of the last run that has added rows to a table, 0 if there is none."""
+    return warehouse.kernel.last_transaction(warehouse.state(table.name), app_id(cluster_id)) or 0
 
 
 def pending_rows(warehouse: Warehouse, cluster_id: str) -> str | None:
@@ -61,7 +65,7 @@ def archived_clusters(warehouse: Warehouse) -> list[str]:
 
 def last_problems_run(warehouse: Warehouse, cluster_id: str) -> int:
     """The number of the last run whose rows record_problems has, 0 if there is none."""
-    return warehouse.kernel.last_transaction(warehouse.state(RECORD_PROBLEMS.name), app_id(cluster_id)) or 0
+    return _last_run_in(warehouse, RECORD_PROBLEMS, cluster_id)
 
 
 def refuse_replaced_tables(
@@ -98,6 +102,25 @@ def refuse_replaced_tables(
             f"table record_ranges does not have the ranges of the {last_run.sequence - 1} runs before the last one: it was "
             "removed or replaced. Put it back, or give --after-restore keep to go on without them"
         )
+
+
+def refuse_older_records(warehouse: Warehouse, cluster_id: str, last_run: LastRun | None) -> None:
+    """TableError if another table has rows of later runs than `records`: an older copy of its folder was put in its place.
+
+    The next runs would have the numbers of those runs, so that their ranges and problems would count as added. `records` is
+    read again after the others: a run of another process commits records first, and may do so meanwhile where no lock is.
+    """
+    if last_run is None:
+        return
+    added = [(table, _last_run_in(warehouse, table, cluster_id)) for table in (RECORD_RANGES, RECORD_PROBLEMS)]
+    known = _last_run_in(warehouse, RECORDS, cluster_id)
+    for table, sequence in added:
+        if sequence > known:
+            raise TableError(
+                f"table {table.name} has rows of run {sequence} of this cluster, and the last run that table records has is "
+                f"{known}: an older copy of records was put back. Put copies of record_ranges and record_problems of the same "
+                "time back, too"
+            )
 
 
 def commit_pending(warehouse: Warehouse, cluster_id: str, offsets: NextOffsets, clock: Clock) -> None:
