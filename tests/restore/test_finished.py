@@ -111,6 +111,18 @@ def test_it_is_of_the_same_topics() -> None:
     assert note.startswith("topic t: 10 offsets were archived after")
 
 
+def test_a_topic_that_was_given_an_id_since() -> None:
+    """The source's brokers were upgraded to Kafka 2.8: a repeated restore into the existing topic would write twice."""
+    (partition,) = PLAN.partitions
+    without_id = replace(partition, source=replace(partition.source, topic_id=None))
+    finished = replace(FINISHED, plan=replace(PLAN, partitions=[without_id]))
+    assert finished.is_of([archived(topic_id=None)])
+    assert finished.is_of([archived(began_without_id=True)])
+    assert not finished.is_of([archived()])
+    assert not finished.is_of([archived(began_without_id=True, other_ids=[None])])
+    assert not FINISHED.is_of([archived(topic_id="created again", began_without_id=True)])
+
+
 def test_what_was_archived_after_a_truncation_is_not_restored() -> None:
     """The source's log was truncated after the restore, and ends before the end that was restored."""
     of_plan = PLAN.partitions[0].source.superseded

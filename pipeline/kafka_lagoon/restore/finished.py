@@ -45,7 +45,8 @@ class FinishedRestore:
     def is_of(self, topics: Sequence[ArchivedTopic]) -> bool:
         """True if it restored these topics, and not earlier topics with their names."""
         of_plan = {one.source.topic: one.source.topic_id for one in self.plan.partitions}
-        return of_plan == {topic.topic: topic.topic_id for topic in topics if topic.partitions}
+        archived = {topic.topic: topic for topic in topics if topic.partitions}
+        return of_plan.keys() == archived.keys() and all(_is_same(archived[name], of_plan[name]) for name in of_plan)
 
     def is_in(self, targets: Mapping[str, TargetTopic | None]) -> bool:
         """True if the topics still exist and no written offset has been deleted since."""
@@ -68,6 +69,15 @@ class FinishedRestore:
                     f"topic {topic.topic}: {more:,} offsets were archived after the restore was planned, and are not restored: "
                     "choose them by --from TIME or --where, with --into-existing"
                 )
+
+
+def _is_same(topic: ArchivedTopic, planned_id: str | None) -> bool:
+    """True if a topic had this id when the restore was planned: none, if its brokers were upgraded to Kafka 2.8 since then.
+
+    An earlier topic of the name that had no id either may be the one that was restored.
+    """
+    was_given_id = planned_id is None and topic.began_without_id and None not in topic.other_ids
+    return topic.topic_id == planned_id or was_given_id
 
 
 def _restored_to(source: ArchivedPartition, planned: ArchivedPartition | None) -> int:
