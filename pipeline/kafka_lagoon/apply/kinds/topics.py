@@ -201,8 +201,11 @@ def _read_deleted(cluster: Cluster, actions: Sequence[Action], deadline: Deadlin
 
 
 def _is_deleted(action: Action, live: State) -> bool:
-    """True also if another topic of this name was created since."""
-    return live is None or (action.before is not None and live["topic_id"] != action.before["topic_id"])
+    """True also if another topic of this name was created since. Brokers before Kafka 2.8 give no ids, which shows nothing."""
+    if live is None or action.before is None:
+        return live is None
+    ids = live["topic_id"], action.before["topic_id"]
+    return None not in ids and ids[0] != ids[1]
 
 
 def _delete(
