@@ -167,6 +167,28 @@ def test_a_re_created_topic_with_an_open_transaction(
     assert stream.latestOffset(first, ReadAllAvailable())["t"] == {"0": in_transaction.last_stable_offset}
 
 
+def test_ids_stay_known_where_brokers_give_none(
+    state: FakeCluster, streams: Streams, in_transaction: FakePartition
+) -> None:
+    """While the brokers of a cluster are upgraded to Kafka 2.8 only some of them give ids; a re-created topic is seen."""
+    in_transaction.last_stable_offset = 20
+    topic = state.topics["t"]
+    topic_id, topic.topic_id = topic.topic_id, bytes(16)
+    stream = streams(startingOffsets='{"t":{"0":15}}')
+    first = stream.initialOffset()
+    assert "#topic_ids" not in first
+    topic.topic_id = topic_id
+    known = stream.latestOffset(first, ReadAllAvailable())
+    topic.topic_id = bytes(16)
+    unnamed = stream.latestOffset(known, ReadAllAvailable())
+    assert unnamed == known
+    (task,) = stream.partitions(first, unnamed)
+    assert [(split.from_offset, split.to_offset) for split in task.value.splits] == [(15, 20)]
+    topic.topic_id = bytes(range(16))
+    with pytest.raises(RecordsError, match="topic t was re-created"):
+        stream.latestOffset(unnamed, ReadAllAvailable())
+
+
 def test_a_deleted_topic_with_available_now(
     state: FakeCluster, streams: Streams, in_transaction: FakePartition
 ) -> None:

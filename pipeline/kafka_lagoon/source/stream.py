@@ -196,7 +196,9 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         is_committed = self._query.options.isolation_level == READ_COMMITTED
         kind = LAST_STABLE if is_committed else HIGH_WATERMARK
         offsets = _offsets(cluster, selected.partitions, kind, deadline)
-        ends = StreamOffsets(offsets=offsets, topic_ids=_known_ids(selected.topic_ids))
+        # Brokers before Kafka 2.8 give no ids, as while an upgrade is taken back. The known ids are kept: otherwise a topic
+        # that is re-created before brokers give ids again would pass for the one that was read.
+        ends = StreamOffsets(offsets=offsets, topic_ids={**before.topic_ids, **_known_ids(selected.topic_ids)})
         return _not_before_start(cluster, ends, before, deadline) if is_committed else ends
 
     def _backlog(
