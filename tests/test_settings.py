@@ -105,6 +105,11 @@ def test_servers_of_no_cluster(tmp_path: Path) -> None:
             "ingest.bootstrap_servers: no such setting (did you mean kafka.bootstrap_servers?)",
         ),
         (MINIMAL + "[sql]\nfrobnicate = 1\n", "sql.frobnicate: no such setting"),
+        # of 0.1.0; the name that is nearest is that of another limit
+        (
+            MINIMAL + "[ingest]\npatience_ms = 1\n",  # words: ok, as above
+            "ingest.patience_ms: is called stall_timeout_ms now",  # words: ok
+        ),
     ],
 )
 def test_a_setting_in_the_wrong_section(tmp_path: Path, text: str, line: str) -> None:

@@ -56,6 +56,7 @@ _REQUIREMENTS = {  # by the first word of pydantic's type of error
     **dict.fromkeys(("model", "dataclass", "dict", "mapping"), _SECTION),
 }
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # a field of a pydantic model, a field of a dataclass
+_FORMER = {"ingest.patience_ms": "stall_timeout_ms"}  # words: ok, the name of a setting in 0.1.0
 _DAY_MS = 86_400_000
 _NO_KEY = re.compile(r"[^\w.-]")
 _QUOTE, _QUOTED_NOTHING = "'", "''"
@@ -365,6 +366,8 @@ def _problem(kind: str, location: tuple[int | str, ...], message: str, bounds: M
     """Make a line of the setting's dotted name and its fault."""
     path = _setting(location)
     where = ".".join(path)
+    if kind in _UNKNOWN_KEY and where in _FORMER:
+        return f"{where}: is called {_FORMER[where]} now"
     if kind in _UNKNOWN_KEY:
         return f"{where}: no such setting{did_you_mean(path[-1], _names_beside(path)) or _elsewhere(path[-1])}"
     if kind == "value_error":
