@@ -1,16 +1,25 @@
 """A place is writable and its tables are ours, or one line names the fault."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta import kernel
 from kafka_lagoon.delta.kernel import State
-from kafka_lagoon.delta.warehouse import at_path, columns_to_add, find_warehouse, open_warehouse
+from kafka_lagoon.delta.warehouse import (
+    Warehouse,
+    at_path,
+    columns_to_add,
+    find_warehouse,
+    open_warehouse,
+    prepare_tables,
+)
 from kafka_lagoon.errors import ConfigError, SchemaChanged, TableError
 from kafka_lagoon.query.spark_engine import make_available
 from kafka_lagoon.settings import load
@@ -107,6 +116,56 @@ def test_columns_of_a_newer_version_are_added(spark: SparkSession, tmp_path: Pat
     publish_once(warehouse, snapshot(1, row(cluster_rows.BrokerRow, broker_id=1, rack="a")))
     assert [one["rack"] for one in rows_of(warehouse, "brokers")] == ["a"]
     assert open_warehouse(spark, place, CLOCK).state("brokers").version == 3  # the column, the statistics, the snapshot
+
+
+class Refusing:
+    """Stands for the session and the kernel of a table that lacks a column, which this user may not add."""
+
+    def __init__(self, *, is_added: bool) -> None:
+        self.is_added, self.statements = is_added, list[str]()
+        self.storage = self
+
+    def local(self, _: str) -> None:
+        """Return no path: the table is not on this machine."""
+
+    def sql(self, statement: str) -> None:
+        """Refuse the statement."""
+        self.statements.append(statement)
+        raise AnalysisException("no permission to alter the table\nat line 1")
+
+    def load(self, location: str) -> State:
+        """Return the table, which another run may have given the column since the statement."""
+        is_whole = self.is_added and self.statements
+        return State(
+            location=location,
+            version=0,
+            reader_version=1,
+            schema=BY_NAME["brokers"].delta_schema() if is_whole else lacking("brokers", "rack"),
+            partition_by=(SNAPSHOT_DATE,),
+            snapshot=None,
+        )
+
+    def table_property(self, _: State, key: str) -> str:
+        """Return something for each property."""
+        return key
+
+
+def test_a_column_that_cannot_be_added() -> None:
+    """After an upgrade one line says why, unless another run of the new version was quicker."""
+    for is_added in (True, False):
+        refusing: Any = Refusing(is_added=is_added)
+        warehouse = Warehouse(
+            session=refusing,
+            kernel=refusing,
+            name="`c`.`s`",
+            in_catalog=True,
+            identifiers={"brokers": "`c`.`s`.brokers"},
+            locations=dict.fromkeys(BY_NAME, "s3a://b/brokers"),
+        )
+        cause = r"^table brokers at s3a://b/brokers lacks columns of this version \(rack\), and they cannot be added: no permission"
+        with nullcontext() if is_added else pytest.raises(TableError, match=cause):
+            prepare_tables(warehouse, [BY_NAME["brokers"]], CLOCK)
+        assert refusing.statements[0].startswith("ALTER TABLE `c`.`s`.brokers ADD COLUMNS (rack STRING")
 
 
 def test_a_table_that_is_not_ours_is_refused(spark: SparkSession, tmp_path: Path) -> None:

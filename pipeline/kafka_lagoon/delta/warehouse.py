@@ -318,10 +318,26 @@ def _prepare(warehouse: Warehouse, table: Table) -> None:
         raise NeedsSession(f"table {table.name} at {location} lacks columns, which Spark adds")
     declared = declare_properties(warehouse, table, state)
     if missing:
-        added = ", ".join(column.ddl() for column in missing)
-        warehouse.spark.sql(f"ALTER TABLE {warehouse.identifiers[table.name]} ADD COLUMNS ({added})")
+        _add_columns(warehouse, table, missing)
     if not missing and not declared:
         warehouse.opened[table.name] = state
+
+
+def _add_columns(warehouse: Warehouse, table: Table, missing: Sequence[Column]) -> None:
+    """Add columns; TableError if that fails, as without the permission to alter a catalog's table.
+
+    Where no lock keeps runs apart, another one may have added them meanwhile.
+    """
+    added = ", ".join(column.ddl() for column in missing)
+    try:
+        warehouse.spark.sql(f"ALTER TABLE {warehouse.identifiers[table.name]} ADD COLUMNS ({added})")
+    except PySparkException as error:
+        if lacking := columns_to_add(table, warehouse.state(table.name)):
+            names = ", ".join(column.name for column in lacking)
+            raise TableError(
+                f"table {table.name} at {warehouse.locations[table.name]} lacks columns of this version ({names}), and they "
+                f"cannot be added: {reason(error)}"
+            ) from error
 
 
 def declare_properties(warehouse: Warehouse, table: Table, state: State) -> bool:
