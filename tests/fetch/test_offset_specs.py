@@ -1,5 +1,7 @@
 """Spellings of starting offsets: each is parsed to a spec, others are refused."""
 
+from dataclasses import replace
+
 import pytest
 
 from kafka_lagoon.fetch.offset_specs import (
@@ -104,4 +106,8 @@ def test_specs_that_do_not_fit_the_partitions():
     ]
     with_default = OffsetSpecs(name="--from", default=EARLIEST, by_partition=named)
     assert with_default.problems(partitions, topic_ids) == ["--from: t:7 is not among what is read"]
+    without_id = {"t": None}  # as a broker before Kafka 2.8 answers
+    assert replace(with_default, topic_ids={"t": "old"}).problems(partitions, without_id) == [
+        "--from: t:7 is not among what is read"
+    ]
     assert OffsetSpecs(name="--from", default=LATEST).problems(partitions, topic_ids) == []

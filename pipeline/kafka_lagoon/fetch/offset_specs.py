@@ -84,10 +84,13 @@ class OffsetSpecs:
         return [spec.timestamp_ms for spec in specs if isinstance(spec, AtTime)]
 
     def problems(self, partitions: Collection[TopicPartition], topic_ids: Mapping[str, str | None]) -> list[str]:
-        """Faults of these specs for the partitions that are read: partitions without a spec, and specs of other partitions."""
+        """Faults of these specs for the partitions that are read: partitions without a spec, and specs of other partitions.
+
+        An id that a broker does not give (before Kafka 2.8) is no other id.
+        """
         missing = sorted(set(partitions) - set(self.by_partition)) if self.default is None else []
         unread = sorted(set(self.by_partition) - set(partitions))
-        re_created = [name for name, topic_id in self.topic_ids.items() if topic_ids.get(name) != topic_id]
+        re_created = [name for name, topic_id in self.topic_ids.items() if topic_ids.get(name) not in (None, topic_id)]
         return [
             *(f"{self.name}: nothing is said of {topic}:{partition}" for topic, partition in missing),
             *(f"{self.name}: {topic}:{partition} is not among what is read" for topic, partition in unread),
