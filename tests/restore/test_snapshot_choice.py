@@ -93,6 +93,7 @@ def test_the_newest_that_is_whole() -> None:
 FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
     ("configs", {"problem": "SKIPPED", "outcome": "skipped"}, "with_configs", "configs (SKIPPED)"),
     ("configs", {"outcome": "failed"}, "with_configs", "configs (t: some requests failed)"),
+    ("configs", {"outcome": None}, "with_configs", "configs (t: version 0.1.0 did not collect them)"),
     ("acls", {"problem": "SKIPPED", "outcome": "skipped"}, "with_acls", "ACLs (SKIPPED)"),
     ("acls", {"problem": "CLUSTER_AUTHORIZATION_FAILED"}, "with_acls", "ACLs (CLUSTER_AUTHORIZATION_FAILED)"),
     ("committed_offsets", {"problem": "NO_ANSWER"}, "with_offsets", "committed offsets (NO_ANSWER)"),
@@ -160,10 +161,14 @@ def test_what_a_snapshot_never_has_is_said() -> None:
 
 
 def test_snapshots_of_the_first_version() -> None:
-    """They do not say how tables ended: the coverage alone decides."""
+    """They do not say how tables ended: the coverage decides. They have no configs, although brokers were asked for some."""
     first: dict[tuple[int, str], Mapping[str, Any]] = {(0, table): {"outcome": None} for table in TABLES}
     with published(1, states=first) as ask:
         assert chosen(ask, **EVERY) == ("s0", [])
+    with published(1, states=first, configs=[]) as ask:
+        assert chosen(ask, with_acls=True, with_offsets=True) == ("s0", [])
+        with pytest.raises(ConfigError, match=r"lacks configs \(t: version 0\.1\.0 did not collect them\)$"):
+            chosen(ask, with_configs=True)
 
 
 def test_the_snapshot_of_a_restore_that_goes_on() -> None:

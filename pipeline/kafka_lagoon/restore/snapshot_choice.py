@@ -30,6 +30,7 @@ _TOPICS, _CONFIGS, _ACLS, _OFFSETS, _GROUPS = "topics", "configs", "acls", "comm
 _WORDS = {_TOPICS: "topics", _CONFIGS: "configs", _ACLS: "ACLs", _OFFSETS: "committed offsets"}
 _NO_ACLS = ("SECURITY_DISABLED", "UNSUPPORTED_VERSION")  # there are none in such a cluster
 _LEFT_OUT, _NOT_ASKED, _INCOMPLETE = "chosen", "NOT_ASKED", "some requests failed"
+_NOT_COLLECTED = "version 0.1.0 did not collect them"  # it sent DescribeConfigs for min.insync.replicas alone
 _DENIED = "_AUTHORIZATION_FAILED"
 
 
@@ -156,10 +157,12 @@ class _Sought:
             return self._reason_of_topics(snapshot_id, state)
         if table == _ACLS and state.problem in _NO_ACLS:
             return None
-        if state.problem or state.outcome in (None, COMPLETE):
+        if state.problem or state.outcome == COMPLETE:
             return state.problem
         if table == _CONFIGS:
-            return self._reason_of_configs(snapshot_id)
+            return self._reason_of_configs(snapshot_id, _INCOMPLETE if state.outcome else _NOT_COLLECTED)
+        if state.outcome is None:
+            return None
         if table == _OFFSETS:
             names = [name for name, _ in failed_groups(self.ask, snapshot_id) if not name.endswith(_DENIED)]
             return names[0] if names else None
@@ -173,13 +176,13 @@ class _Sought:
         why = state.problem or ("settings leave topics out" if state.visibility == _LEFT_OUT else _INCOMPLETE)
         return f"{missing[0]}: {why}"
 
-    def _reason_of_configs(self, snapshot_id: str) -> str | None:
+    def _reason_of_configs(self, snapshot_id: str, why: str) -> str | None:
         statement = (
             "SELECT DISTINCT resource_name FROM configs_published WHERE snapshot_id = ? AND resource_type = 'topic'"
         )
         described = {row["resource_name"] for row in rows_of(self.ask, statement, snapshot_id)}
         missing = sorted((self.topics & saved_names(self.ask, snapshot_id)) - described)
-        return f"{missing[0]}: {_INCOMPLETE}" if missing else None
+        return f"{missing[0]}: {why}" if missing else None
 
 
 def saved_names(ask: Ask, snapshot_id: str) -> frozenset[str]:
