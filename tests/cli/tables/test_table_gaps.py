@@ -1,5 +1,6 @@
 """Limits on findings and changes whose tables the snapshots lack: exit 3, because nothing shows that they are kept."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -36,10 +37,22 @@ def _snapshot(number: int, cluster: str = "default", status: str = "complete") -
     return snapshot(number, *topics(1, (1, 2)), *coverage, cluster=cluster, status=status, topics=1, tables=states)
 
 
+def _upgraded(number: int, tables: Sequence[str] | None) -> Snapshot:
+    """A snapshot of version 0.1.0, which sent DescribeConfigs for min.insync.replicas and has no states, or of a later one."""
+    coverage = [row(CoverageRow, api=api, requests=1, answered=1) for api in ("DescribeConfigs", "ApiVersions")]
+    states = None if tables is None else tuple(table_state(name, "complete", 0, "any") for name in tables)
+    return snapshot(
+        number, *topics(1, (1, 2)), *coverage, cluster="upgraded", status="complete", topics=1, tables=states
+    )
+
+
 @pytest.fixture(scope="module")
 def gaps(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cluster with two snapshots, both complete, and one with an incomplete snapshot."""
-    snapshots = (_snapshot(1), _snapshot(2), _snapshot(2, "partial", "partial"))
+    """A cluster with two snapshots, both complete, one with an incomplete snapshot, and one with a snapshot of 0.1.0."""
+    snapshots = (
+        *(_snapshot(1), _snapshot(2), _snapshot(2, "partial", "partial")),
+        *(_upgraded(1, None), _upgraded(2, ("topics", "configs", "features"))),
+    )
     return make_lake(tmp_path_factory.mktemp("gaps"), snapshots)
 
 
@@ -104,6 +117,16 @@ def test_a_limit_that_cannot_be_evaluated(ask: Ask, argv: tuple[str, ...], lines
     shown = ask(command, "--fail-above", limits, *options)
     assert shown.err.splitlines() == [f"lagoon: {line}" for line in lines]
     assert shown.code == (3 if lines else 0)
+
+
+def test_a_snapshot_of_the_first_version_before(ask: Ask) -> None:
+    """The first snapshot after the upgrade has nothing to compare the tables with that were added since."""
+    shown = ask("changes", "--fail-above", "config,feature,topic", cluster="upgraded")
+    assert shown.err.splitlines() == [
+        "lagoon: config not known of upgraded: table configs in no earlier snapshot",
+        "lagoon: feature not known of upgraded: table features in no earlier snapshot",
+    ]
+    assert shown.code == 3
 
 
 def test_an_incomplete_snapshot_has_one_line(ask: Ask) -> None:

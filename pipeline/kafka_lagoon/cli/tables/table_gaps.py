@@ -10,6 +10,7 @@ from kafka_lagoon.cli.tables.command import Condition, TablesContext, of_snapsho
 from kafka_lagoon.cli.thresholds import Threshold
 from kafka_lagoon.query.history import PREDECESSORS
 from kafka_lagoon.query.statements import tuples
+from kafka_lagoon.tables.schema import STATE_TABLES
 from kafka_lagoon.tables.table_states import FAILED, PARTIAL, SKIPPED
 from kafka_lagoon.text import printable
 
@@ -18,6 +19,7 @@ _SKIPPED, _FAILED = "skipped", "not read"
 _OUTCOMES = {SKIPPED: _SKIPPED, FAILED: _FAILED, PARTIAL: "read in part"}
 _FIRST = "in no earlier snapshot"
 _NOTHING_VISIBLE = "empty, or not visible"
+_ADDED = [table.name for table in STATE_TABLES if table.is_optional]  # by versions after 0.1.0
 
 Gaps = Mapping[str, Mapping[str, str]]  # cluster -> table -> reason
 
@@ -33,11 +35,16 @@ def table_gaps(context: TablesContext) -> dict[str, dict[str, str]]:
 
 
 def gaps_of_changes(context: TablesContext, period: Condition) -> Gaps:
-    """Return also the tables that no earlier snapshot has, and those whose changes an unproven empty list hides."""
+    """Return also the tables that no earlier snapshot has, and those whose changes an unproven empty list hides.
+
+    Version 0.1.0 sent some requests of tables that later versions added, so by the coverage its snapshots have these tables.
+    """
     gaps = table_gaps(context)
     first = period.also("problem IS NULL AND previous_snapshot_id IS NULL")
+    of_0_1 = "SELECT snapshot_id FROM snapshots WHERE tables IS NULL"
+    added = period.also(f"problem IS NULL AND previous_snapshot_id IN ({of_0_1})").among("table_name", _ADDED)
     hidden = of_snapshots(context.snapshots).also("problem = 'NOTHING_VISIBLE'")
-    for of, reason in ((first, _FIRST), (hidden, _NOTHING_VISIBLE)):
+    for of, reason in ((first, _FIRST), (added, _FIRST), (hidden, _NOTHING_VISIBLE)):
         rows = context.ask(f"SELECT DISTINCT cluster, table_name FROM {PREDECESSORS} WHERE {of}", *of.values)  # noqa: S608
         for cluster, table in tuples(rows):
             gaps.setdefault(cluster, {}).setdefault(table, reason)
