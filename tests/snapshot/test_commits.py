@@ -108,3 +108,22 @@ def test_what_cannot_be_read_is_null_with_its_reason() -> None:
     assert (negative.committed_offset, negative.problem) == (None, "COMMIT_NEGATIVE")
     assert (refused.committed_offset, refused.problem) == (None, "TOPIC_AUTHORIZATION_FAILED")
     assert (deleted.committed_offset, deleted.topic_id, deleted.problem) == (7, None, "UNKNOWN_TOPIC_OR_PARTITION")
+
+
+def test_ids_that_only_later_metadata_gives() -> None:
+    """Rows of these topics have them; the others stay as they are."""
+    committed = CommittedOffsets(
+        answers={"g": group(commit(5)), "h": replace(group(commit(6), "late"), group_id="h")},
+        replaced={},
+        sources={name: Source(1, 99) for name in ("g", "h")},
+        failures=(),
+    )
+    rows = commit_rows(committed, TOPOLOGY)
+    assert [row.topic_id for row in rows] == ["AQEBAQEBAQEBAQEBAQEBAQ", None]
+    assert rows.with_ids({}) is rows
+    given = rows.with_ids({"late": "AgICAgICAgICAgICAgICAg", "elsewhere": "AwMDAwMDAwMDAwMDAwMDAw"})
+    assert [(row.topic, row.topic_id) for row in given] == [
+        ("orders", "AQEBAQEBAQEBAQEBAQEBAQ"),
+        ("late", "AgICAgICAgICAgICAgICAg"),
+    ]
+    assert (given.spans, given.topic_counts) == (rows.spans, rows.topic_counts)

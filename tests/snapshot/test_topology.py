@@ -36,6 +36,7 @@ from kafka_lagoon.snapshot.topology import (
 )
 from kafka_lagoon.tables.cluster_rows import PartitionRow
 from kafka_lagoon.topic_partition import TopicPartition
+from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault
@@ -180,6 +181,10 @@ def _without_orders(topics: dict[str, Any]) -> None:
     del topics["orders"]
 
 
+def _without_id(topics: dict[str, Any]) -> None:
+    topics["orders"] = replace(topics["orders"], topic_id=bytes(16))
+
+
 def _without_2(answer: MetadataResponse) -> MetadataResponse:
     return replace(answer, brokers=answer.brokers[::2])
 
@@ -209,6 +214,19 @@ def test_one_of_three_brokers_is_not_believed(
     else:
         assert topology.metadata.topics == true.metadata.topics
         assert not topology.changed
+
+
+@pytest.mark.parametrize("node_id", [1, 2])
+def test_an_id_that_one_broker_does_not_give(state: FakeCluster, connect: Callable[[], Cluster], node_id: int) -> None:
+    """The id is what two brokers say, as while brokers are upgraded to Kafka 2.8; commits that lack it get it."""
+    cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
+    state.faults.append(described(_without_id, node_id, 1_000))
+    before = read_topology(cluster, None, deadline)
+    topology, _ = check_again(cluster, before, deadline)
+    (row,) = topic_rows(topology)
+    topic_id = uuid_text(state.topics["orders"].topic_id)
+    assert (row.topic_id, row.problem) == (topic_id, None)
+    assert topology.given_ids == ({"orders": topic_id} if before.topic_ids["orders"] is None else {})
 
 
 def test_brokers_that_two_of_three_name(state: FakeCluster, connect: Callable[[], Cluster]) -> None:

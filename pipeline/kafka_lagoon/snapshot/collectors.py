@@ -121,7 +121,7 @@ GROUP_MEMBERS = Collector(
 COMMITTED_OFFSETS = Collector(
     table=state_tables.COMMITTED_OFFSETS,
     phase=Phase.LAG,
-    collect=lambda collection: Collected(collection.group_state.commits.rows),
+    collect=lambda collection: Collected(collection.group_state.commits.rows.with_ids(collection.topology.given_ids)),
     apis=(OFFSET_FETCH, FIND_COORDINATOR),
     permissions=(_TOPICS, _GROUPS),
 )

@@ -108,6 +108,15 @@ class CommitColumns(Stored[CommittedOffsetRow]):
         super().__init__(row, columns)
         self.spans, self.topic_counts = spans, topic_counts
 
+    def with_ids(self, given: Mapping[str, str]) -> "CommitColumns":
+        """The rows with these ids of topics, which the metadata from before the commits lacked."""
+        topics, ids = self._columns["topic"], self._columns["topic_id"]
+        if not given or not isinstance(topics, Chosen) or not isinstance(ids, Chosen):
+            return self
+        values = [given.get(topic, topic_id) for topic, topic_id in zip(topics.values, ids.values, strict=True)]
+        columns = {**self._columns, "topic_id": Chosen(ids.places, values)}
+        return CommitColumns(self.row, columns, self.spans, self.topic_counts)
+
 
 def _take(
     made: _Made,

@@ -68,6 +68,7 @@ class Topology:
     unasked: Mapping[str, str] = field(
         default_factory=dict
     )  # topic -> problem, for topics and partitions that appeared
+    given_ids: Mapping[str, str] = field(default_factory=dict)  # ids of topics that only later answers had
     _listed: list[TopicPartition] = field(default_factory=list, compare=False, repr=False)  # shared with copies
 
     def every_partition(self) -> Sequence[TopicPartition]:
@@ -147,25 +148,31 @@ def _believed(before: Topology, second: MetadataResponse, third: MetadataRespons
     """The topology with what two of three answers say of each broker, topic and partition, else what the last one says.
 
     Partitions of which each answer says something else are `disputed`. Offsets of topics and partitions that the first answer
-    lacks were not requested, as `unasked` says.
+    lacks were not requested, as `unasked` says. An id that the first answer lacks is that of the others; a topic that has
+    another id in them keeps the first one, of which commits may be, and is `changed`.
     """
     first = before.metadata
     answers = by_item([topics_by_name(one.topics) for one in (first, second, third)])
     believed = {name: topic for name, some in answers.items() if name in before.chosen and (topic := majority(some))}
     unasked = dict.fromkeys(believed.keys() - before.topic_ids.keys(), TOPIC_CREATED)
-    merged, disputed = [], set[TopicPartition]()
+    after = {name: uuid_text(topic.topic_id) for name, topic in believed.items()}
+    changed = changes(before.topic_ids, after)
+    merged, disputed, given_ids = [], set[TopicPartition](), dict[str, str]()
     for topic in first.topics:
-        now = believed.get(topic.name or "")
-        if now is None or now.error_code or topic.error_code or now.topic_id != topic.topic_id:
+        name = topic.name or ""
+        now = believed.get(name)
+        if now is None or now.error_code or topic.error_code or name in changed:
             merged.append(topic)  # deleted, re-created or hidden: its row says so
             continue
-        kept, odd = _merged(topic, answers[topic.name or ""])
+        kept, odd = _merged(topic, answers[name])
         merged.append(replace(now, partitions=kept))
-        disputed.update(TopicPartition(topic.name or "", partition) for partition in odd)
+        disputed.update(TopicPartition(name, partition) for partition in odd)
         if len(now.partitions) > len(topic.partitions):
-            unasked[topic.name or ""] = PARTITIONS_ADDED
+            unasked[name] = PARTITIONS_ADDED
+        if before.topic_ids[name] is None and (topic_id := after[name]):
+            given_ids[name] = topic_id
     created = [replace(believed[name], partitions=()) for name in sorted(unasked.keys() - before.topic_ids.keys())]
-    after = {name: uuid_text(topic.topic_id) for name, topic in believed.items()}
+    created_ids = {topic.name: after[topic.name] for topic in created if topic.name}
     return replace(
         before,
         metadata=replace(
@@ -174,10 +181,11 @@ def _believed(before: Topology, second: MetadataResponse, third: MetadataRespons
             topics=(*merged, *created),
             brokers=agreed_brokers((first, second, third)),
         ),
-        topic_ids={**before.topic_ids, **{topic.name: after[topic.name] for topic in created if topic.name}},
-        changed=changes(before.topic_ids, after),
+        topic_ids={**before.topic_ids, **given_ids, **created_ids},
+        changed=changed,
         disputed=frozenset(disputed),
         unasked=unasked,
+        given_ids=given_ids,
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataBroker, MetadataResponse
+from kafka_lagoon.snapshot.topology import TOPIC_RECREATED
 from kafka_lagoon.wire.writing import encode
 from tests.fake.mutations import Mutation
 from tests.proof.answers.alterations import ALL, FOR_EVER, ONCE, ONE, Alteration, Alterer, alterations, decoded
@@ -50,6 +51,25 @@ def test_what_was_told_before_tells_nothing() -> None:
     true = Outcome(facts=TRUE.facts, reported=reported)
     assert verdict(true, altered(A, reported=reported)) == Verdict.WRONG
     assert [(table, was) for table, was, now in differences(true, altered(A)) if now is None] == [("lag", B)]
+
+
+@pytest.mark.parametrize(
+    ("problem", "lag", "expected"),
+    [
+        (TOPIC_RECREATED, None, Verdict.TOLD),
+        (TOPIC_RECREATED, 4, Verdict.WRONG),
+        ("ANOTHER", None, Verdict.WRONG),
+        (None, None, Verdict.WRONG),
+    ],
+)
+def test_the_id_of_a_topic_that_was_recreated(problem: str | None, lag: int | None, expected: Verdict) -> None:
+    """Rows of a topic that is reported as re-created may have the id of either topic, and no other values."""
+
+    def outcome(topic_id: str, problem: str | None, lag: int | None) -> Outcome:
+        topic = {"topic": "t", "topic_id": topic_id}
+        return Outcome(facts={"topics": [{**topic, "problem": problem}], "lag": [{**topic, "lag": lag}]})
+
+    assert verdict(outcome("a", None, 5), outcome("b", problem, lag)) == expected
 
 
 def recorded(*brokers: str) -> tuple[Request, bytes]:
