@@ -8,8 +8,9 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from kafka_lagoon.client.cluster import Cluster
@@ -122,7 +123,7 @@ def sending_order(kinds: Iterable[str]) -> Callable[[Action], tuple[bool, int]]:
     return lambda action: (bool(action.guards), order[action.kind])
 
 
-@frozen
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """Actions for one cluster in the order in which they are carried out; `cluster` is its name in the settings.
 
@@ -134,7 +135,7 @@ class Plan:
     actions: tuple[Action, ...]
     is_whole: bool = True
 
-    @property
+    @cached_property  # two rows of each action have it
     def id(self) -> str:
         """An id of the plan that depends only on its actions."""
         return plan_id(self.cluster_id, self.actions)

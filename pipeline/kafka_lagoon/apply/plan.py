@@ -1,6 +1,8 @@
 """Makes a plan of a desired state: reads what it is about, refuses what cannot be, and lists the actions in their order."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from kafka_lagoon.apply.action import Action, plan_id, sending_order
 from kafka_lagoon.apply.checks import faults_of, min_isr_notes, wrong_cluster
@@ -18,10 +20,9 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.frozen import frozen
 
 
-@frozen
+@dataclass(frozen=True, kw_only=True)
 class PlanResult:
     """Actions in the order in which they are carried out. With failures the plan is incomplete, and must not be."""
 
@@ -36,7 +37,7 @@ class PlanResult:
         """True if nothing is unknown, and nothing has to wait."""
         return not (self.failures or self.undone)
 
-    @property
+    @cached_property  # each line of `plan --json` has it
     def plan_id(self) -> str:
         """Names the plan by what it does."""
         return plan_id(self.cluster_id, self.actions)
