@@ -9,6 +9,7 @@ from kafka_lagoon.admin.committed_offsets import committed_offsets
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from tests.admin.conftest import soon
+from tests.compared import Compared, comparisons
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.faults import Altered, Fault
 
@@ -35,6 +36,19 @@ def test_as_few_requests_as_brokers_allow(state: FakeCluster, cluster: Cluster, 
     assert committed.failures == []
     assert set(committed.sources) == set(state.groups)
     assert state.count(OFFSET_FETCH.key) == requests
+
+
+def test_the_time_for_brokers_of_one_group_a_request_is_linear(state: FakeCluster, cluster: Cluster) -> None:
+    """Groups that are asked about again are looked up: 100,000 of them were searched for ten minutes in a list."""
+    names = [Compared(f"g{number}") for number in range(80)]
+    state.groups = {name: _group(FakeCommit(1)) for name in names}
+    state.highest[OFFSET_FETCH.key] = 7
+    for broker in cluster.brokers.values():
+        broker.close()
+    cluster.learn_coordinators(dict.fromkeys(names, 1))
+    committed = list[Any]()
+    assert comparisons(lambda: committed.append(committed_offsets(cluster, names, soon()))) < 20 * len(names)
+    assert set(committed[0].answers) == set(names)
 
 
 def test_a_pending_transaction_is_no_failure(state: FakeCluster, cluster: Cluster) -> None:

@@ -84,7 +84,9 @@ def _fetch(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline, *, re
     for sharded in _requests(require_stable=require_stable):
         intake.are_named = sharded.chunk > 1
         some = gather(cluster, ByCoordinator(cluster), [replace(sharded, items=items, intake=intake)], deadline)[0]
-        failures = {**{group_id: failures[group_id] for group_id in failures if group_id not in items}, **some.failures}
+        asked_again = frozenset(items)
+        failures = {name: failure for name, failure in failures.items() if name not in asked_again}
+        failures |= some.failures
         items = [group_id for group_id, failure in some.failures.items() if failure.is_too_old]
         if not items:
             break

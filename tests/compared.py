@@ -1,0 +1,23 @@
+"""Texts that count how often they are compared, which shows that names are looked up, and not searched for in lists."""
+
+from collections.abc import Callable
+
+
+class Compared(str):
+    """A text that counts how often it is compared with another."""
+
+    __slots__ = ()
+    count = 0
+
+    def __eq__(self, other: object) -> bool:
+        Compared.count += 1
+        return super().__eq__(other)
+
+    __hash__ = str.__hash__
+
+
+def comparisons(work: Callable[[], object]) -> int:
+    """How often texts were compared while `work` ran."""
+    before = Compared.count
+    work()
+    return Compared.count - before
