@@ -1,8 +1,12 @@
 """Elections and deletions of records by actions; without a response the partition is described."""
 
+from dataclasses import replace
+from typing import cast
+
 import pytest
 
 from kafka_lagoon.apply.action import Guard, Resource
+from kafka_lagoon.apply.kinds import partitions as partitions_module
 from kafka_lagoon.apply.kinds.partitions import (
     DELETE_RECORDS,
     ELECT_LEADERS,
@@ -16,7 +20,7 @@ from kafka_lagoon.apply.kinds.partitions import (
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages import delete_records, elect_leaders
-from kafka_lagoon.protocol.messages.metadata import NO_LEADER, MetadataPartition
+from kafka_lagoon.protocol.messages.metadata import NO_LEADER, MetadataPartition, MetadataTopic
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import RequestsOf, soon
 from tests.apply.kinds.conftest import CarryOut
@@ -30,6 +34,28 @@ def described(leader_id: int) -> MetadataPartition:
     return MetadataPartition(
         error_code=0, partition_index=1, leader_id=leader_id, replica_nodes=(2, 3, 1), isr_nodes=(3, 2)
     )
+
+
+class _Counted(int):
+    """A number that counts how often it is looked up."""
+
+    hashed = 0
+
+    def __hash__(self) -> int:
+        _Counted.hashed += 1
+        return super().__hash__()
+
+
+def test_the_time_to_describe_partitions_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each partition is looked up in one list of them: 10,000 partitions of a topic took seven seconds."""
+    count = 50
+    several = [replace(described(2), partition_index=_Counted(number)) for number in range(count)]
+    topic = MetadataTopic(error_code=0, name="t", partitions=tuple(several))
+    monkeypatch.setattr(partitions_module, "describe_topics", lambda *_: {"t": topic})
+    wanted = [TopicPartition("t", number) for number in range(count)]
+    known = describe_partitions(cast("Cluster", None), wanted, soon())
+    assert list(known.items()) == list(zip(wanted, several, strict=True))
+    assert _Counted.hashed < 10 * count
 
 
 def test_elections_that_nobody_needs() -> None:

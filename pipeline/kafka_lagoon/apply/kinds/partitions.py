@@ -81,16 +81,21 @@ def describe_partitions(
 ) -> Mapping[TopicPartition, MetadataPartition | Failure]:
     """Metadata of each partition; a partition that does not exist is a failure."""
     topics = describe_topics(cluster, sorted({partition.topic for partition in partitions}), deadline)
+    known = {
+        TopicPartition(name, one.partition_index): one
+        for name, topic in topics.items()
+        if topic and not isinstance(topic, Failure)
+        for one in topic.partitions
+    }
     described: dict[TopicPartition, MetadataPartition | Failure] = {}
     for partition in partitions:
         topic = topics[partition.topic]
         if isinstance(topic, Failure):
             described[partition] = topic
-            continue
-        numbered = {one.partition_index: one for one in topic.partitions} if topic else {}
-        scope = Scope.of_partition(partition.topic, partition.partition)
-        missing = failure_of(METADATA, scope, UNKNOWN_TOPIC_OR_PARTITION)
-        described[partition] = numbered.get(partition.partition, missing)
+        elif partition in known:
+            described[partition] = known[partition]
+        else:
+            described[partition] = failure_of(METADATA, Scope.of_partition(*partition), UNKNOWN_TOPIC_OR_PARTITION)
     return described
 
 
