@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.apply.proposals import with_factor, without_broker
+from kafka_lagoon.apply.proposals import Loads, with_factor, without_broker
 from kafka_lagoon.topic_partition import TopicPartition
 
 
@@ -47,7 +47,7 @@ def test_another_replication_factor(cluster, factor):
     """Partitions get the wanted number of replicas and keep the preferred leader; kept replicas stay, in separate racks."""
     replicas, racks = cluster
     factor = min(factor, len(racks))
-    proposed = with_factor(replicas, racks, replicas, factor)
+    proposed = with_factor(replicas, racks, replicas, factor, Loads(replicas))
     assert set(proposed) == {one for one, brokers in replicas.items() if len(brokers) != factor}
     for partition, after in proposed.items():
         before = replicas[partition]
@@ -75,9 +75,9 @@ def test_racks_are_kept_apart() -> None:
     replicas = {TopicPartition("t", 0): (1, 4), TopicPartition("t", 1): (3, 5), TopicPartition("t", 2): (3,)}
     assert without_broker(replicas, racks, 1)[0] == {TopicPartition("t", 0): (2, 4)}
     first = {TopicPartition("t", 0): (1, 4)}
-    assert with_factor(replicas, racks, first, 3) == {TopicPartition("t", 0): (1, 4, 3)}
+    assert with_factor(replicas, racks, first, 3, Loads(replicas)) == {TopicPartition("t", 0): (1, 4, 3)}
     three = {TopicPartition("t", 0): (1, 3, 2)}
-    assert with_factor(three, racks, three, 2) == {TopicPartition("t", 0): (1, 3)}
+    assert with_factor(three, racks, three, 2, Loads(three)) == {TopicPartition("t", 0): (1, 3)}
 
 
 @pytest.mark.parametrize(
@@ -97,4 +97,6 @@ def test_replicas_that_have_all_records_stay(
     """Broker 9 does not run. The preferred leader stays if it runs and is in sync, or if it is as good as others."""
     partition = TopicPartition("t", 0)
     racks = dict.fromkeys(range(1, 4))
-    assert with_factor({partition: replicas}, racks, {partition: in_sync}, factor) == {partition: expected}
+    assert with_factor({partition: replicas}, racks, {partition: in_sync}, factor, Loads({partition: replicas})) == {
+        partition: expected
+    }

@@ -13,7 +13,7 @@ from kafka_lagoon.apply.desired.model import CancelReassignments, DesiredTopic, 
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.kinds.moves import cancel, reassign
 from kafka_lagoon.apply.live import Live, LiveTopic
-from kafka_lagoon.apply.proposals import Replicas, with_factor, without_broker
+from kafka_lagoon.apply.proposals import Loads, Replicas, with_factor, without_broker
 from kafka_lagoon.topic_partition import TopicPartition
 
 
@@ -101,17 +101,20 @@ def move_actions(desired: DesiredState, live: Live) -> tuple[list[Action], list[
 
 
 def _of_topics(moves: _Moves) -> None:
+    loads = Loads(moves.targets)
     for name, topic in moves.desired.topics.items():
         known = moves.live.topics.get(name)
         if known is None or not _differs(topic, known):
             continue
         if topic.assignments:
             for number, replicas in topic.assignments.items():
+                partition = TopicPartition(name, number)
                 if number in known.partitions:
-                    moves.decide(TopicPartition(name, number), replicas, ("topics", name, "assignments"))
+                    loads.change(moves.targets[partition], replicas)
+                    moves.decide(partition, replicas, ("topics", name, "assignments"))
             continue
         in_sync = {TopicPartition(name, number): partition.isr for number, partition in known.partitions.items()}
-        proposed = with_factor(moves.targets, moves.live.racks, in_sync, topic.replication_factor or 0)
+        proposed = with_factor(moves.targets, moves.live.racks, in_sync, topic.replication_factor or 0, loads)
         for partition, replicas in proposed.items():
             moves.propose(partition, replicas, ("topics", name, "replication_factor"))
 
@@ -192,10 +195,10 @@ def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
 
 def _by_leaving_brokers(desired: DesiredState, topics: Collection[str]) -> dict[frozenset[int], set[str]]:
     """Topics by the brokers that are to be emptied of them: a replica must not go from one of these to another."""
-    emptied = [one for one in desired.actions if isinstance(one, EmptyBroker)]
+    emptied = [(one.broker, frozenset(one.topics)) for one in desired.actions if isinstance(one, EmptyBroker)]
     groups: dict[frozenset[int], set[str]] = {}
     for topic in sorted(topics):
-        leaving = frozenset(one.broker for one in emptied if not one.topics or topic in one.topics)
+        leaving = frozenset(broker for broker, of_broker in emptied if not of_broker or topic in of_broker)
         groups.setdefault(leaving, set()).add(topic)
     return groups
 

@@ -12,7 +12,7 @@ Replicas = tuple[int, ...]
 Racks = Mapping[int, str | None]
 
 
-class _Loads:
+class Loads:
     """The number of replicas and of preferred leaders of each broker while a proposal grows."""
 
     def __init__(self, replicas: Mapping[TopicPartition, Replicas]) -> None:
@@ -20,6 +20,7 @@ class _Loads:
         self.leaders = Counter(brokers[0] for brokers in replicas.values() if brokers)
 
     def change(self, before: Replicas, after: Replicas) -> None:
+        """Count the replicas of a partition at their new brokers."""
         self.replicas.subtract(before)
         self.replicas.update(after)
         self.leaders.subtract(before[:1])
@@ -36,7 +37,7 @@ def without_broker(
 
     `replicas` are those of all partitions, for the load of each broker; `chosen`, where given, are those that may be moved.
     """
-    loads, proposed, impossible = _Loads(replicas), {}, []
+    loads, proposed, impossible = Loads(replicas), {}, []
     for partition in sorted(replicas):
         before = replicas[partition]
         if broker_id not in before or (chosen is not None and partition not in chosen):
@@ -59,13 +60,15 @@ def with_factor(
     racks: Racks,
     in_sync: Mapping[TopicPartition, Replicas],
     factor: int,
+    loads: Loads,
 ) -> dict[TopicPartition, Replicas]:
     """New replicas with another replication factor for the partitions of `in_sync`; there must be as many brokers.
 
     Added brokers are in racks that the partition does not have yet. Removed ones do not run or are not in sync, or else are
-    in racks that it has twice; the preferred leader stays unless another replica has more of the records.
+    in racks that it has twice; the preferred leader stays unless another replica has more of the records. The `loads` of all
+    partitions follow the proposals.
     """
-    loads, proposed = _Loads(replicas), {}
+    proposed = {}
     for partition in sorted(in_sync):
         before = after = replicas[partition]
         while len(after) < factor and (added := _next_broker(after, racks, loads)) is not None:
@@ -78,20 +81,20 @@ def with_factor(
     return proposed
 
 
-def _next_broker(replicas: Replicas, racks: Racks, loads: _Loads) -> int | None:
+def _next_broker(replicas: Replicas, racks: Racks, loads: Loads) -> int | None:
     """The best broker for one more replica: in a rack with the fewest of them, then with the fewest replicas of all."""
     used = Counter(racks.get(broker_id) for broker_id in replicas)
     candidates = [broker_id for broker_id in racks if broker_id not in replicas]
     return min(candidates, key=lambda broker: (used[racks[broker]], loads.replicas[broker], broker), default=None)
 
 
-def _led_by_the_least_loaded(replicas: Replicas, loads: _Loads) -> Replicas:
+def _led_by_the_least_loaded(replicas: Replicas, loads: Loads) -> Replicas:
     """The same brokers, beginning with the one that leads the fewest partitions: the order moves no data."""
     leader = min(replicas, key=lambda broker: (loads.leaders[broker], replicas.index(broker)))
     return (leader, *(other for other in replicas if other != leader))
 
 
-def _without_one(replicas: Replicas, racks: Racks, in_sync: Replicas, loads: _Loads) -> Replicas:
+def _without_one(replicas: Replicas, racks: Racks, in_sync: Replicas, loads: Loads) -> Replicas:
     """Remove the replica that can best be spared.
 
     On a broker that is gone, then one that is not in sync, then any but the preferred leader, in a rack that occurs twice.
