@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_lagoon.apply import live as live_module
 from kafka_lagoon.apply.checks import faults_of
 from kafka_lagoon.apply.diff import diff
 from kafka_lagoon.apply.imports import import_state
-from kafka_lagoon.apply.live import Wanted, read_live
+from kafka_lagoon.apply.live import Live, Wanted, read_live
 from kafka_lagoon.apply.one_off_plan import plan_one_offs
 from kafka_lagoon.apply.plan import wanted_of
 from kafka_lagoon.cli.output import failure_lines
@@ -27,6 +28,7 @@ from kafka_lagoon.protocol.messages.list_partition_reassignments import (
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from tests.admin.conftest import altering_apis, cluster, soon, topic_apis
 from tests.apply.lives import desired
+from tests.compared import Compared, comparisons
 from tests.fake import resources
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster, FakeGroup
@@ -81,6 +83,21 @@ def test_a_partition_that_was_added_and_moved_meanwhile(state: FakeCluster, clus
     assert sorted(live.topics["orders"].partitions) == [0, 1, 2, 3, 4, 5]
     assert live.topics["orders"].partitions[5].adding == (2,)
     assert plan_one_offs(cluster, state_of_file, live, soon()).faults == []
+
+
+def test_the_time_to_read_configs_is_linear(
+    state: FakeCluster, connect: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names are looked up, and not searched for in a list: 100,000 topics took minutes."""
+    names = [Compared(f"t{number}") for number in range(60)]
+    for name in names:
+        state.add_topic(str(name), 1)
+    monkeypatch.setattr(live_module, "config_values", lambda _cluster, resources, _: {key: {} for key in resources})
+    wanted = Wanted(configs={"topic": names, "group": names})
+    live = list[Live]()
+    cluster = connect()
+    assert comparisons(lambda: live.append(read_live(cluster, wanted, soon()))) < 20 * len(names)
+    assert list(live[0].configs["topic"]) == names == sorted(live[0].configs["group"], key=names.index)
 
 
 @pytest.mark.usefixtures("altering_apis", "topic_apis")

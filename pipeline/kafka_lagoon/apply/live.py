@@ -280,15 +280,15 @@ def _configs(
     configs: dict[str, dict[str, Values]] = {}
     known: dict[str, Values] = {}
     for resource_type, names in _names(cluster, wanted, topics, failures, deadline).items():
-        samples = _samples(cluster, resource_type, names, topics)
+        samples, chosen = _samples(cluster, resource_type, names, topics), frozenset(names)
         resources = {config_resource(resource_type, name): name for name in [*names, *samples]}
         described: dict[str, Values] = {}
         for resource, values in config_values(cluster, list(resources), deadline).items():
             if isinstance(values, Failure):
-                failures += [values] if resources[resource] in names else []
+                failures += [values] if resources[resource] in chosen else []
             else:
                 described[resources[resource]] = values
-        configs[resource_type] = {name: values for name, values in described.items() if name in names}
+        configs[resource_type] = {name: values for name, values in described.items() if name in chosen}
         known[resource_type] = {key: value for values in described.values() for key, value in values.items()}
         if resource_type == "client_metrics":
             known[resource_type] = {**known[resource_type], **_OF_CLIENT_METRICS}
@@ -311,7 +311,8 @@ def _names(
     for resource_type, names in wanted.configs.items():
         known = there.get(resource_type, [])
         if resource_type in ("topic", "broker"):
-            chosen[resource_type] = [name for name in known if names is None or name in names]
+            wanted_names = frozenset(known if names is None else names)
+            chosen[resource_type] = [name for name in known if name in wanted_names]
         else:
             named = wanted.named.get(resource_type, ()) if names is None else names
             chosen[resource_type] = sorted({*named, *(known if names is None else ())})
