@@ -180,10 +180,11 @@ def commits(
         for one in failed
     ]
     notes += [f"{one.scope}: {one.name}{f' ({one.message})' if one.message else ''}" for one in failures]
-    kept = [] if request.into_existing else [one for one in actions if one.before is not None]
+    made = [one for one in actions if request.into_existing or one.before is None]
     notes += [
         f"{one.resource}: has {(one.before or {}).get('committed_offset')} in the target, and would get "
         f"{(one.after or {}).get('committed_offset')}: --into-existing replaces it"
-        for one in kept
+        for one in actions
+        if not (request.into_existing or one.before is None)
     ]
-    return Alterations(actions=[one for one in actions if one not in kept], notes=notes)
+    return Alterations(actions=made, notes=notes)
