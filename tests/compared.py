@@ -1,6 +1,7 @@
 """Texts that count how often they are compared, which shows that names are looked up, and not searched for in lists."""
 
 from collections.abc import Callable
+from typing import Any
 
 
 class Compared(str):
@@ -12,6 +13,15 @@ class Compared(str):
     def __eq__(self, other: object) -> bool:
         Compared.count += 1
         return super().__eq__(other)
+
+    def __lt__(self, other: str) -> bool:
+        Compared.count += 1
+        return super().__lt__(other)
+
+    def startswith(self, *prefix: Any) -> bool:
+        """Count it as a comparison, too."""
+        Compared.count += 1
+        return super().startswith(*prefix)
 
     __hash__ = str.__hash__
 

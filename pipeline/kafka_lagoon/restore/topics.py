@@ -1,5 +1,6 @@
 """Plans the topics, configs and ACLs of a snapshot for another cluster, and names those that cannot be carried over."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from typing import Any
@@ -175,11 +176,11 @@ def saved_acls(
         "ORDER BY resource_type, resource_name, pattern_type, principal, host, operation, permission",
         snapshot_id,
     )
+    in_order = {_TOPIC: sorted(names), _GROUP: sorted(groups)}
     acls: list[SavedAcl] = []
     notes: list[str] = []
     for acl in (SavedAcl(**row) for row in rows):
-        about = names if acl.resource_type == _TOPIC else dict.fromkeys(groups)
-        matched = [name for name in about if _matches(acl, name)]
+        matched = _matched(acl, in_order[acl.resource_type])
         if not matched:
             continue
         if acl.pattern_type == _LITERAL and acl.resource_name == _EVERY:
@@ -192,10 +193,13 @@ def saved_acls(
     return acls, notes
 
 
-def _matches(acl: SavedAcl, name: str) -> bool:
+def _matched(acl: SavedAcl, names: Sequence[str]) -> Sequence[str]:
+    """The names, which are in order, that an ACL is about."""
+    wanted = acl.resource_name
+    first = bisect_left(names, wanted)
     if acl.pattern_type == _PREFIXED:
-        return name.startswith(acl.resource_name)
-    return acl.resource_name in (name, _EVERY)
+        return names[first : bisect_right(names, wanted, key=lambda name: name[: len(wanted)])]
+    return names if wanted == _EVERY else names[first : bisect_right(names, wanted)]
 
 
 def _misses(acl: SavedAcl, new_names: Sequence[str]) -> list[str]:
