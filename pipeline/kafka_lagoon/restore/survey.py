@@ -55,12 +55,11 @@ def _survey(item: SurveyItem, limit_bytes: int, opened: OpenFiles) -> Survey:
 
 def times_by_topic(surveys: Mapping[tuple[str, int], Survey]) -> Mapping[str, Times]:
     """The bounds over all partitions of each topic."""
-    topics = dict.fromkeys(topic for topic, _ in surveys)
-    bounds = {
-        name: _all_of([one.times for (topic, _), one in surveys.items() if topic == name and one.times])
-        for name in topics
-    }
-    return {name: times for name, times in bounds.items() if times}
+    bounds: dict[str, list[Times]] = {}
+    for (topic, _), survey in surveys.items():
+        if survey.times:
+            bounds.setdefault(topic, []).append(survey.times)
+    return {topic: times for topic, some in bounds.items() if (times := _all_of(some))}
 
 
 def logged_times(files: Mapping[str, Sequence[DescribedFile]]) -> Mapping[str, Times]:

@@ -100,7 +100,11 @@ def describe_target(
             name=name,
             topic_id=uuid_text(topic.topic_id),
             partitions=len(topic.partitions),
-            logs={one.partition: logs[one] for one in logs if one.topic == name},
+            logs={
+                one.partition_index: log
+                for one in topic.partitions
+                if (log := logs.get(TopicPartition(name, one.partition_index)))
+            },
             configs={}
             if configs is None or isinstance(configs, Failure)
             else {

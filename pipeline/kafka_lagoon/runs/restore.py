@@ -5,6 +5,7 @@ restore has finished and is still in the target, nothing is written again. It is
 read back, and by a run that is to commit offsets, because groups that had members may have none now.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
@@ -223,9 +224,11 @@ def _begin(run: RestoreRun, confirm: Callable[[RestoreResult], bool]) -> Restore
     result = _carry_out(run, source, replace(result, plan=plan, progress=run.store.begin(plan), altered=altered))
     if result.progress is None or result.failures:
         return result
+    written = Counter[str]()
+    for one in plan.partitions:
+        written[one.source.topic] += result.progress.positions[one.target].written
     for topic in whole:
-        targets = [one.target for one in plan.partitions if one.source.topic == topic.topic]
-        result = _with_missing_rows(result, [topic], sum(result.progress.positions[key].written for key in targets))
+        result = _with_missing_rows(result, [topic], written[topic.topic])
     return result
 
 
