@@ -5,7 +5,9 @@ row in `record_problems` that says so: only in such records `\xff` is one byte.
 """
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +16,7 @@ _ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 
 
 def unescaped(batch: pa.RecordBatch, escaped: Sequence[tuple[int, int]]) -> pa.RecordBatch:
-    """The records with binary header keys; `escaped` are the ranges of offsets (last included) whose keys are escaped."""
+    """The records with binary header keys; `escaped` are the ranges of offsets whose keys are escaped, as `in_order` returns them."""
     headers = batch.column("headers").combine_chunks() if batch.num_rows == 0 else batch.column("headers")
     structs = headers.values
     keys = structs.field(0).cast(pa.binary())
@@ -27,13 +29,27 @@ def unescaped(batch: pa.RecordBatch, escaped: Sequence[tuple[int, int]]) -> pa.R
     return batch.set_column(batch.schema.get_field_index("headers"), "headers", made)
 
 
+def in_order(escaped: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges of offsets (last included) in their order, and those joined that overlap or follow one another."""
+    ranges: list[tuple[int, int]] = []
+    for first, last in sorted(escaped):
+        if ranges and first <= ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], max(last, ranges[-1][1]))
+        else:
+            ranges.append((first, last))
+    return ranges
+
+
 def _rows_of(offsets: "np.ndarray[tuple[int], np.dtype[np.int64]]", escaped: Sequence[tuple[int, int]]) -> list[int]:
     """Positions of the records with these offsets."""
     rows: list[int] = []
-    for first, last in escaped:
-        low, high = np.searchsorted(offsets, [first, last + 1])
-        rows += range(int(low), int(high))
-    return sorted(set(rows))
+    if len(offsets):
+        begin = bisect_left(escaped, int(offsets[0]), key=itemgetter(1))
+        end = bisect_right(escaped, int(offsets[-1]), key=itemgetter(0))
+        for first, last in escaped[begin:end]:
+            low, high = np.searchsorted(offsets, [first, last + 1])
+            rows += range(int(low), int(high))
+    return rows
 
 
 def _with_unescaped(

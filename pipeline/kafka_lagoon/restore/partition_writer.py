@@ -25,7 +25,7 @@ from kafka_lagoon.protocol.error_codes import (
 from kafka_lagoon.protocol.messages.produce import PRODUCE
 from kafka_lagoon.records.encode_columns import TARGET_BATCH_BYTES
 from kafka_lagoon.records.encoding import Producer
-from kafka_lagoon.restore.header_keys import unescaped
+from kafka_lagoon.restore.header_keys import in_order, unescaped
 from kafka_lagoon.restore.offset_map import OffsetRange, batch_ranges
 from kafka_lagoon.topic_partition import TopicPartition
 
@@ -60,7 +60,7 @@ class PartitionWriter:
         producer: Producer,
         transaction: Transaction | None = None,
     ) -> None:
-        self._target, self._escaped = target, options.escaped
+        self._target, self._escaped = target, in_order(options.escaped)
         state = ProducerState(None, {target: producer})
         writing = WriteOptions(
             codec=options.codec,
