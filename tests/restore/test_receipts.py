@@ -1,6 +1,6 @@
 """A receipt says if a partition has the records that a restore wrote, as its leader returns them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.compare.reading import HashedReader
+from kafka_lagoon.compare.reading import Chunk, HashedReader
 from kafka_lagoon.protocol.error_codes import NOT_LEADER_OR_FOLLOWER
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.records.digests import SequenceDigest
@@ -80,6 +80,35 @@ def test_what_is_equal(cluster: Cluster, state: FakeCluster) -> None:
     assert (receipt_row.records, receipt_row.records_read_back, receipt_row.problem) == (20, 20, None)
     assert receipt_row.digest == receipt_row.digest_read_back
     assert (receipt_row.target_from_offset, receipt_row.target_to_offset) == (0, 20)
+
+
+def test_ranges_are_put_in_order_once(
+    cluster: Cluster, state: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compacted log has as many ranges as records: for each piece of it that is read they would take the square."""
+    counted, end = list[OffsetRange](), OffsetRange.target_end.fget
+
+    def target_end(offset_range: OffsetRange) -> int:
+        counted.append(offset_range)
+        return int(end(offset_range))  # type: ignore[misc]
+
+    class Pieces(HashedReader):
+        """Records are read one by one."""
+
+        def chunks(self) -> Generator[Chunk, None, None]:
+            for chunk in super().chunks():
+                for number in range(len(chunk.offsets)):
+                    piece = slice(number, number + 1)
+                    yield replace(chunk, offsets=chunk.offsets[piece], hashes=chunk.hashes[piece])
+
+    ranges = tuple(OffsetRange(100 + 2 * offset, offset, 1) for offset in range(20))
+    restored = replace(
+        written(cluster, state), offset_map=PartitionMap(ranges=ranges, source_end=140, target_start=0)
+    )
+    monkeypatch.setattr(receipts, "HashedReader", Pieces)
+    monkeypatch.setattr(OffsetRange, "target_end", property(target_end))
+    assert receipt_of(cluster, restored).problem is None
+    assert len(counted) < 2 * len(ranges)
 
 
 @pytest.mark.parametrize(

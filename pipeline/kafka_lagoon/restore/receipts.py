@@ -27,6 +27,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 RECORDS_DIFFER, RECORDS_MISSING, RECORDS_DOUBLED = "RECORDS_DIFFER", "RECORDS_MISSING", "RECORDS_DOUBLED"
 ORDER_DIFFERS, OTHER_RECORDS = "ORDER_DIFFERS", "OTHER_RECORDS"
 OPEN_TRANSACTION = "OPEN_TRANSACTION"  # transactions of others: their records may be there, or be committed later
+_Bounds = tuple[NDArray[np.int64], NDArray[np.int64]]  # offsets at which ranges begin, and end
 _MARKERS_MS, _PAUSE_S = 10_000, 0.2
 _MOST_RANGES = 20  # ranges of offsets in a receipt
 _MOST_READS = 3  # while an answer is damaged on its way: its batch is read again, and comes late (fetch/reader.py)
@@ -105,6 +106,7 @@ def read_back(
     if not ranges or end <= ranges[0].target_offset:
         return ReadBack(digest=SequenceDigest(), problem=None)
     # Records of others before our first may be deleted by now; of our own records none may be.
+    bounds = _bounds(ranges)
     first = min(max(restored.offset_map.target_start, log.log_start_offset), ranges[0].target_offset)
     split = Split(
         topic=restored.target_topic,
@@ -120,7 +122,7 @@ def read_back(
         for chunk in reader.chunks():
             is_in_order &= not len(chunk.offsets) or int(chunk.offsets[0]) >= following
             following = int(chunk.offsets[-1]) + 1 if len(chunk.offsets) else following
-            digest = digest.then(_within(chunk, ranges, others))
+            digest = digest.then(_within(chunk, bounds, others))
         if is_in_order:
             break
     problem = unread(reader.outcome)
@@ -145,10 +147,15 @@ def _stable_log(
             return OPEN_TRANSACTION
 
 
-def _within(chunk: Chunk, ranges: Sequence[OffsetRange], others: OtherRecords) -> Hashes:
-    """The hashes of the records whose offsets the map has; the offsets of all other records are added to `others`."""
+def _bounds(ranges: Sequence[OffsetRange]) -> _Bounds:
     starts = np.array([one.target_offset for one in ranges], np.int64)
     ends = np.array([one.target_end for one in ranges], np.int64)
+    return starts, ends
+
+
+def _within(chunk: Chunk, bounds: _Bounds, others: OtherRecords) -> Hashes:
+    """The hashes of the records whose offsets the map has; the offsets of all other records are added to `others`."""
+    starts, ends = bounds
     index = np.searchsorted(starts, chunk.offsets, "right") - 1
     is_restored = (index >= 0) & (chunk.offsets < ends[index])
     if is_restored.all():
