@@ -156,9 +156,9 @@ def test_tables_with_deleted_rows_are_refused() -> None:
         cluster_id="c", topic="t", topic_id=None, other_ids=[], partitions={}, records={}, codecs=frozenset()
     )
     complaint = "it needs readers of version 3, not 1: .*DROP FEATURE deletionVectors"
-    assert files_of(with_deletion_vectors("record_ranges"), topic) == []
+    assert files_of(with_deletion_vectors("record_ranges"), [topic]) == {"t": []}
     with pytest.raises(SchemaChanged, match=f"table records .*{complaint}"):
-        files_of(with_deletion_vectors("records"), topic)
+        files_of(with_deletion_vectors("records"), [topic])
     with pytest.raises(SchemaChanged, match=f"table record_ranges .*{complaint}"):
         find_archived(with_deletion_vectors("record_ranges"), "c", ["t"], {})
     with pytest.raises(SchemaChanged, match=f"table record_ranges .*{complaint}"):
@@ -182,6 +182,45 @@ def test_an_archive_of_a_truncated_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archived, "_rows", lambda _warehouse, table, *_: rows_of(*stored[table.name]))
     (topic,) = find_archived(cast("Any", None), "cluster-id", ["t"], {})
     assert (topic.partitions[0].from_offset, topic.partitions[0].to_offset) == (0, 80)
+
+
+def test_logs_and_files_are_read_once_for_many_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run adds a file with all topics: 1,000 topics of 1,000 runs would be a million files, and a thousand logs."""
+    topics, runs = [f"topic-{number}" for number in range(6)], ["0192-0001", "0192-0002", "0192-0003"]
+    rows = {
+        run: [a_range(run, 10 * place, 10 * place + 10, topic=topic) for topic in topics]
+        for place, run in enumerate(runs)
+    }
+    problem = escaped(runs[1], 12, rows[runs[1]][0].topic_id)
+    problem.topic = topics[1]
+    tables = {run: plain_table(RECORD_RANGES, rows[run]) for run in runs}
+    tables |= {"others": plain_table(RECORD_RANGES, [a_range("0192-0004", 0, 5)])}
+    tables |= {"problem": plain_table(RECORD_PROBLEMS, [problem]), "topic": plain_table(RECORD_PROBLEMS, [])}
+    read, loaded = list[str](), list[str]()
+
+    def described_files(state: Any, wanted: dict[str, str]) -> list[DescribedFile]:
+        names = {"record_ranges": [*runs, "others"], "record_problems": ["problem"], "records": []}[state]
+        bounds = {name: tables[name]["topic"].to_pylist() for name in names}
+        return [
+            DescribedFile(url=name, size=1, rows=1, least={"topic": min(some)}, greatest={"topic": max(some)})
+            for name, some in bounds.items()
+            if "topic" not in wanted or min(some) <= wanted["topic"] <= max(some)
+        ]
+
+    kernel = SimpleNamespace(
+        described_files=described_files,
+        files=lambda *given: [file.url for file in described_files(*given)],
+        storage=SimpleNamespace(read=lambda url: read.append(url) or url),
+    )
+    warehouse = SimpleNamespace(kernel=kernel, state_to_read=lambda table: loaded.append(table.name) or table.name)
+    monkeypatch.setattr(archived, "table_of", lambda url, *_: tables[url])
+    found = find_archived(cast("Any", warehouse), "cluster-id", topics, {})
+    assert [(one.topic, one.partitions[0].from_offset, one.partitions[0].to_offset) for one in found] == [
+        (topic, 0, 30) for topic in topics
+    ]
+    assert [one.partitions[0].escaped for one in found] == [(), ((12, 12),), (), (), (), ()]
+    files_of(cast("Any", warehouse), found)
+    assert (read, loaded) == ([*runs, "problem"], ["record_ranges", "record_problems", "records"])
 
 
 def test_a_topic_of_many_partitions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,14 @@
 The history of each topic is in `record_ranges`: its last id, truncations of its log, and missing offsets.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_lagoon.delta.arrow import table_of
 from kafka_lagoon.delta.files import DescribedFile
@@ -31,6 +33,7 @@ from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RE
 from kafka_lagoon.tables.table import Table
 from kafka_lagoon.text import did_you_mean
 
+_Row = Mapping[str, Any]
 _RANGE = [
     "ingest_id",
     "cluster",
@@ -104,7 +107,7 @@ def find_archived(
     ranges are read and before the problems are, and raises if commits of an ingest are pending.
     """
     faults, results = list[str](), list[ArchivedTopic]()
-    by_topic = {topic: _rows(warehouse, RECORD_RANGES, {"topic": topic}, _RANGE) for topic in topics}
+    by_topic = _by_topic(topics, _rows(warehouse, RECORD_RANGES, {"topic": topics}, _RANGE))
     named = [row for rows in by_topic.values() for row in rows if cluster in (row["cluster"], row["cluster_id"])]
     cluster_ids = sorted({row["cluster_id"] for row in named})
     if len(cluster_ids) > 1:
@@ -114,6 +117,8 @@ def find_archived(
             ]
         )
     check(cluster_ids)
+    wanted = {"topic": topics, "cluster_id": cluster_ids, "reason": [HEADER_KEY_NOT_UTF8]}
+    problems = _by_topic(topics, _rows(warehouse, RECORD_PROBLEMS, wanted, _PROBLEM) if cluster_ids else ())
     for topic, rows in by_topic.items():
         of_cluster = [row for row in rows if row["cluster_id"] in cluster_ids]
         known = incarnations(of_cluster)
@@ -130,17 +135,24 @@ def find_archived(
             )
         else:
             others = [one.topic_id for one in known if one is not by_id[chosen]]
-            results.append(_topic(warehouse, topic, by_id[chosen], others))
+            results.append(_topic(topic, by_id[chosen], others, problems[topic]))
     if faults:
         raise ConfigError(faults)
     return results
 
 
-def _topic(warehouse: Warehouse, topic: str, of: Incarnation, other_ids: Sequence[str | None]) -> ArchivedTopic:
-    """The archived records of one topic, from its ranges."""
+def _by_topic(topics: Iterable[str], rows: Iterable[_Row]) -> dict[str, list[_Row]]:
+    by_topic: dict[str, list[_Row]] = {topic: [] for topic in topics}
+    for row in rows:
+        by_topic[row["topic"]].append(row)
+    return by_topic
+
+
+def _topic(topic: str, of: Incarnation, other_ids: Sequence[str | None], problems: Iterable[_Row]) -> ArchivedTopic:
+    """The archived records of one topic, from its ranges and problems."""
     ranges, topic_id = of.rows, of.topic_id
     cluster_id: str = ranges[0]["cluster_id"]
-    escaped = _escaped(warehouse, cluster_id, topic, of)
+    escaped = _escaped(problems, of)
     partitions: dict[int, ArchivedPartition] = {}
     for number, of_one in by_partition(ranges).items():
         first, end = archived_range(of_one)
@@ -182,19 +194,16 @@ def _topic(warehouse: Warehouse, topic: str, of: Incarnation, other_ids: Sequenc
     )
 
 
-def _escaped(
-    warehouse: Warehouse, cluster_id: str, topic: str, of: Incarnation
-) -> Mapping[int, list[Mapping[str, Any]]]:
+def _escaped(problems: Iterable[_Row], of: Incarnation) -> Mapping[int, list[_Row]]:
     """The problems of records whose header keys are not UTF-8, by partition; also those of superseded records."""
-    results: dict[int, list[Mapping[str, Any]]] = {}
-    for row in _rows(warehouse, RECORD_PROBLEMS, {"cluster_id": cluster_id, "reason": HEADER_KEY_NOT_UTF8}, _PROBLEM):
-        has_no_id = of.began_without_id and row["topic_id"] is None
-        if row["topic"] == topic and (row["topic_id"] == of.topic_id or has_no_id):
+    results: dict[int, list[_Row]] = {}
+    for row in problems:
+        if row["topic_id"] == of.topic_id or (of.began_without_id and row["topic_id"] is None):
             results.setdefault(row["partition"], []).append(row)
     return results
 
 
-def _covers(superseded_range: SupersededRange, row: Mapping[str, Any]) -> bool:
+def _covers(superseded_range: SupersededRange, row: _Row) -> bool:
     """True if a problem is one of a superseded record: the record that the log has at its offset may have other keys."""
     offset: int = row["base_offset"]
     is_within = superseded_range.from_offset <= offset < superseded_range.to_offset
@@ -202,24 +211,36 @@ def _covers(superseded_range: SupersededRange, row: Mapping[str, Any]) -> bool:
 
 
 def _rows(
-    warehouse: Warehouse, table: Table, wanted: Mapping[str, str], columns: Sequence[str]
-) -> list[Mapping[str, Any]]:
-    """Rows of a table with all values `wanted`, from the files that may have some."""
-    rows: list[Mapping[str, Any]] = []
-    for url in warehouse.kernel.files(warehouse.state_to_read(table), wanted):
-        arrow: pa.Table = table_of(warehouse.kernel.storage.read(url))
+    warehouse: Warehouse, table: Table, wanted: Mapping[str, Sequence[str]], columns: Sequence[str]
+) -> list[_Row]:
+    """Rows of a table with one of the values of each column in `wanted`; each file that may have some is read once."""
+    rows: list[_Row] = []
+    of_one_value = {name: values[0] for name, values in wanted.items() if len(values) == 1}
+    in_order = {name: sorted(values) for name, values in wanted.items()}
+    for file in warehouse.kernel.described_files(warehouse.state_to_read(table), of_one_value):
+        if not all(_may_have_one(file, name, values) for name, values in in_order.items()):
+            continue
+        arrow: pa.Table = table_of(warehouse.kernel.storage.read(file.url))
+        for name, values in in_order.items():
+            arrow = arrow.filter(pc.is_in(arrow[name], value_set=pa.array(values, pa.string())))
         present = [name for name in columns if name in arrow.column_names]
-        rows += [
-            {**dict.fromkeys(columns), **row}
-            for row in arrow.select(present).to_pylist()
-            if all(row[name] == value for name, value in wanted.items())
-        ]
+        rows += [{**dict.fromkeys(columns), **row} for row in arrow.select(present).to_pylist()]
     return rows
 
 
-def files_of(warehouse: Warehouse, topic: ArchivedTopic) -> list[DescribedFile]:
-    """The data files that may have records of a topic, in the latest version of table `records`."""
-    return warehouse.kernel.described_files(warehouse.state_to_read(RECORDS), topic.identity)
+def _may_have_one(file: DescribedFile, column: str, values: Sequence[str]) -> bool:
+    """True if a file may have a row with one of these values, which are in order."""
+    least, greatest = file.least.get(column), file.greatest.get(column)
+    if least is None or greatest is None:
+        return True
+    first = bisect_left(values, least)
+    return first < len(values) and values[first] <= greatest
+
+
+def files_of(warehouse: Warehouse, topics: Iterable[ArchivedTopic]) -> dict[str, Sequence[DescribedFile]]:
+    """The data files that may have records of each topic, in the latest version of table `records`."""
+    state = warehouse.state_to_read(RECORDS)
+    return {topic.topic: warehouse.kernel.described_files(state, topic.identity) for topic in topics}
 
 
 def source_files(

@@ -16,7 +16,7 @@ _ESCAPE = re.compile(rb"\\(?:\\|x([0-9a-f]{2}))")
 
 
 def unescaped(batch: pa.RecordBatch, escaped: Sequence[tuple[int, int]]) -> pa.RecordBatch:
-    """The records with binary header keys; `escaped` are the ranges of offsets whose keys are escaped, as `in_order` returns them."""
+    """The records with binary header keys; `escaped` are the ranges of offsets whose keys are escaped, `in_order`."""
     headers = batch.column("headers").combine_chunks() if batch.num_rows == 0 else batch.column("headers")
     structs = headers.values
     keys = structs.field(0).cast(pa.binary())

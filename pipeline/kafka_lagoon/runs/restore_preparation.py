@@ -153,7 +153,7 @@ def find_source(run: RestoreRun, topics: Sequence[str], topic_ids: Mapping[str, 
     of the source cluster's last ingest are pending.
     """
     request, faults = run.request, list[str]()
-    chosen, files = list[ArchivedTopic](), dict[str, Sequence[DescribedFile]]()
+    chosen = list[ArchivedTopic]()
     check = partial(refuse_pending, run.warehouse, request.from_cluster)
     for topic in find_archived(run.warehouse, request.from_cluster, topics, topic_ids or request.topic_ids, check):
         partitions = request.partitions.get(topic.topic, tuple(topic.partitions))
@@ -164,8 +164,7 @@ def find_source(run: RestoreRun, topics: Sequence[str], topic_ids: Mapping[str, 
         ]
         chosen.append(topic.only(partitions, request.condition))
     version = run.warehouse.state(RECORDS.name).version  # after the ranges, whose records it has
-    for topic in chosen:
-        files[topic.topic] = files_of(run.warehouse, topic)
+    files = files_of(run.warehouse, chosen)
     if faults:
         raise ConfigError(faults)
     source = RestoreSource(topics=chosen, files=files, version=version)
