@@ -2,13 +2,16 @@
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.fetch.ranges import LogBounds
+from kafka_lagoon.restore import finished
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.finished import FinishedRestore, earlier_restores
 from kafka_lagoon.restore.offset_map import OffsetRange
@@ -154,3 +157,18 @@ def test_the_tables_know_it(warehouse: Warehouse) -> None:
     assert earlier_restores(warehouse, "new-id", {KEY.topic: None}) == {KEY.topic: "0192-0002"}
     assert earlier_restores(warehouse, "new-id", {KEY.topic: "created again"}) == {}
     assert earlier_restores(warehouse, "another", {KEY.topic: "id"}) == {}
+
+
+def test_files_that_several_topics_are_in_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A restore adds files with all of its topics."""
+    topics, read = {f"t{number}": None for number in range(5)}, list[str]()
+    rows = [
+        {"restore_id": "r", "target_cluster_id": "new-id", "target_topic": name, "target_topic_id": "id"}
+        for name in topics
+    ]
+    storage = SimpleNamespace(read=lambda url: read.append(url) or url)
+    kernel = SimpleNamespace(files=lambda *_: ["a", "b"], storage=storage)
+    warehouse = cast("Any", SimpleNamespace(kernel=kernel, state=lambda _: None))
+    monkeypatch.setattr(finished, "table_of", lambda *_: pa.Table.from_pylist(rows))
+    assert earlier_restores(warehouse, "new-id", topics) == dict.fromkeys(topics, "r")
+    assert read == ["a", "b"]

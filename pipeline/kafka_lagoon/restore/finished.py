@@ -111,11 +111,12 @@ def earlier_restores(
 ) -> Mapping[str, str]:
     """The last restore that wrote into each of these topics, which are given with their ids."""
     last: dict[str, str] = {}
-    state = warehouse.state(RESTORE_MAP.name)
-    for name, topic_id in topics.items():
-        for url in warehouse.kernel.files(state, {"target_topic": name}):
-            for row in table_of(warehouse.kernel.storage.read(url), _WRITTEN).to_pylist():
-                is_same = None in (topic_id, row["target_topic_id"]) or topic_id == row["target_topic_id"]
-                if (row["target_cluster_id"], row["target_topic"]) == (target_cluster_id, name) and is_same:
-                    last[name] = max(last.get(name, ""), row["restore_id"])
+    kernel, state = warehouse.kernel, warehouse.state(RESTORE_MAP.name)
+    urls = dict.fromkeys(url for name in topics for url in kernel.files(state, {"target_topic": name}))
+    for url in urls:
+        for row in table_of(kernel.storage.read(url), _WRITTEN).to_pylist():
+            name, topic_id = row["target_topic"], row["target_topic_id"]
+            is_same = name in topics and (None in (topics[name], topic_id) or topics[name] == topic_id)
+            if is_same and row["target_cluster_id"] == target_cluster_id:
+                last[name] = max(last.get(name, ""), row["restore_id"])
     return last
