@@ -7,6 +7,7 @@ because a table was skipped, would look like something that the source did not h
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
@@ -67,6 +68,8 @@ def choose_snapshot(ask: Ask, cluster_id: str, request: RestoreRequest, topics: 
     known = [one for one in _published(ask, cluster_id) if _is_before(one, request.at_ms)]
     newest: Sequence[str] = ()
     for snapshot in known:
+        if newest and sought.lacks_topics(snapshot.snapshot_id):
+            continue  # why is said of the newest alone
         lacks = sought.lacking(snapshot.snapshot_id)
         if not lacks:
             return _with_notes(sought, snapshot, known[0], newest)
@@ -134,7 +137,7 @@ class _Sought:
         self.ask, self.request, self.topics = ask, request, frozenset(topics)
         needed = {_CONFIGS: request.with_configs, _ACLS: request.with_acls, _OFFSETS: request.with_offsets}
         self._needed = [_TOPICS, *(table for table, is_needed in needed.items() if is_needed)]
-        self._states = _states(ask, cluster_id)
+        self._states, self._cluster_id = _states(ask, cluster_id), cluster_id
 
     @property
     def is_optional(self) -> bool:
@@ -145,6 +148,21 @@ class _Sought:
         """Name each table that does not have all that is needed, and why."""
         reasons = {table: self._reason(snapshot_id, table) for table in self._needed}
         return [f"{_WORDS[table]} ({reason})" for table, reason in reasons.items() if reason]
+
+    def lacks_topics(self, snapshot_id: str) -> bool:
+        """True if a topic is missing of which the snapshot does not say that the cluster had none."""
+        is_whole = _is_whole(self.state(snapshot_id, _TOPICS))
+        return bool(self.topics) and not is_whole and snapshot_id not in self._with_all_topics
+
+    @cached_property
+    def _with_all_topics(self) -> frozenset[str]:
+        """The snapshots that have all of the topics, from one statement: there may be tens of thousands that lack one."""
+        statement = f"""
+            SELECT snapshot_id FROM topics_published
+            WHERE cluster_id = ? AND partitions > 0 AND topic IN ({", ".join("?" for _ in self.topics)})
+            GROUP BY snapshot_id HAVING count(DISTINCT topic) = {len(self.topics)}"""  # noqa: S608  numbers and marks
+        rows = rows_of(self.ask, statement, self._cluster_id, *sorted(self.topics))
+        return frozenset(row["snapshot_id"] for row in rows)
 
     def state(self, snapshot_id: str, table: str) -> _State:
         """The result of collecting a table of a snapshot."""
@@ -169,8 +187,7 @@ class _Sought:
         return _INCOMPLETE
 
     def _reason_of_topics(self, snapshot_id: str, state: _State) -> str | None:
-        is_whole = state.problem is None and state.outcome in (None, COMPLETE) and state.visibility != _LEFT_OUT
-        missing = [] if is_whole else sorted(self.topics - saved_names(self.ask, snapshot_id))
+        missing = [] if _is_whole(state) else sorted(self.topics - saved_names(self.ask, snapshot_id))
         if not missing:
             return None
         why = state.problem or ("settings leave topics out" if state.visibility == _LEFT_OUT else _INCOMPLETE)
@@ -183,6 +200,11 @@ class _Sought:
         described = {row["resource_name"] for row in rows_of(self.ask, statement, snapshot_id)}
         missing = sorted((self.topics & saved_names(self.ask, snapshot_id)) - described)
         return f"{missing[0]}: {why}" if missing else None
+
+
+def _is_whole(state: _State) -> bool:
+    """True if topics that a snapshot does not have were not there."""
+    return state.problem is None and state.outcome in (None, COMPLETE) and state.visibility != _LEFT_OUT
 
 
 def saved_names(ask: Ask, snapshot_id: str) -> frozenset[str]:
