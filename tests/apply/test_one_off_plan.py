@@ -1,10 +1,15 @@
 """One-time actions are planned only where they may be done; for the others there is a line. More in tests/integration/test_one_offs.py."""
 
+from typing import Any
+
 import pytest
 
+from kafka_lagoon.apply import one_off_plan
 from kafka_lagoon.apply.live import Wanted, read_live
 from kafka_lagoon.apply.one_off_plan import OneOffPlan, plan_one_offs
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import altering_apis, cluster, soon, topic_apis
 from tests.admin.test_transactions import transaction
 from tests.apply.lives import desired
@@ -54,6 +59,29 @@ def test_replicas_of_a_topic_are_moved_on_brokers_that_have_them(state: FakeClus
     assert ([one.resource.name for one in plan.actions], plan.failures) == (["wide-0 on broker 1"], [])
     plan = planned(cluster, text.format('topics = ["wide"]\npartitions = ["wide-1"]'))
     assert [failure.name for failure in plan.failures] == ["LOG_DIR_NOT_FOUND"]
+
+
+def test_many_actions_read_the_cluster_once(
+    state: FakeCluster, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The groups of all brokers are not listed for each group that is reset, nor partitions put in order for each election."""
+    names = [f"g{number}" for number in range(6)]
+    state.groups = {name: FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(20)}) for name in names}
+    reset = '[[actions]]\naction = "reset_offsets"\ngroup = "{}"\npartitions = ["orders-0"]\nto = "earliest"\n'
+    before = state.count(LIST_GROUPS.key)
+    plan = planned(cluster, "".join(map(reset.format, names)))
+    assert [one.resource.name for one in plan.actions] == [f"{name} orders-0" for name in names]
+    assert state.count(LIST_GROUPS.key) - before <= 2 * len(cluster.brokers)
+    made = list[object]()
+
+    def counted(*given: Any) -> TopicPartition:
+        made.append(given)
+        return TopicPartition(*given)
+
+    monkeypatch.setattr(one_off_plan, "TopicPartition", counted)
+    elect = '[[actions]]\naction = "elect_leaders"\npartitions = ["orders-{}"]\n'
+    planned(cluster, "".join(map(elect.format, range(6))))
+    assert len(made) == sum(len(topic.partitions) for topic in state.topics.values())
 
 
 def test_a_group_with_members_does_not_hold_up_other_actions(state: FakeCluster, cluster: Cluster) -> None:

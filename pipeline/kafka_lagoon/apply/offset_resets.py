@@ -74,12 +74,14 @@ def reset_actions(
     specs: Mapping[TopicPartition, ResetSpec],
     deadline: Deadline,
     source: str | None = None,
+    listings: GroupListings | None = None,
 ) -> tuple[list[Action], list[Failure]]:
     """Actions that set a group's offsets in these partitions, and why there is none for others.
 
-    None is needed where the group has that offset already. A group that does not exist is made by the first commit.
+    None is needed where the group has that offset already. A group that does not exist is made by the first commit. The
+    cluster's groups are listed unless they are given.
     """
-    listings = list_groups(cluster, deadline)
+    listings = list_groups(cluster, deadline) if listings is None else listings
     if busy := members_failure(listings, group_id):
         return [], [busy]
     try:

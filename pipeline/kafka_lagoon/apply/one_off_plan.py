@@ -40,6 +40,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.offset_resolution import resolve
 from kafka_lagoon.fetch.offset_specs import OffsetSpecs
+from kafka_lagoon.protocol.messages.metadata import MetadataPartition
 from kafka_lagoon.topic_partition import TopicPartition
 
 _EVERY_RECORD = "read_uncommitted"
@@ -67,11 +68,22 @@ class _Planner:
     deadline: Deadline
     plan: OneOffPlan = field(default_factory=OneOffPlan)
     _listings: GroupListings | None = None
+    _described: Mapping[TopicPartition, MetadataPartition] | None = None
 
     def groups(self) -> GroupListings:
         if self._listings is None:
             self._listings = list_groups(self.cluster, self.deadline)
         return self._listings
+
+    def described(self) -> Mapping[TopicPartition, MetadataPartition]:
+        """The cluster's partitions, put in order once."""
+        if self._described is None:
+            self._described = {
+                TopicPartition(name, partition.partition_index): partition
+                for name, topic in self.live.topics.items()
+                for partition in topic.metadata.partitions
+            }
+        return self._described
 
     def fault(self, path: Path, reason: str) -> None:
         self.plan.faults.append(self.desired.fault(path, reason))
@@ -105,14 +117,9 @@ def plan_one_offs(cluster: Cluster, desired: DesiredState, live: Live, deadline:
 
 def _elect(planner: _Planner, wanted: ElectLeaders) -> None:
     is_unclean = wanted.election == "unclean"
-    described = {
-        TopicPartition(name, partition.partition_index): partition
-        for name, topic in planner.live.topics.items()
-        for partition in topic.metadata.partitions
-    }
     waiting = 0
     for partition in planner.partitions(wanted):
-        metadata = described[partition]
+        metadata = planner.described()[partition]
         action = elect_leader(partition, metadata, unclean=is_unclean, source=planner.place(wanted))
         if action and not is_unclean and metadata.replica_nodes[0] not in metadata.isr_nodes:
             waiting += 1
@@ -137,10 +144,11 @@ def _move(planner: _Planner, wanted: MoveReplicas) -> None:
     if wanted.log_dir not in folders:
         planner.fault((*wanted.path, "log_dir"), f"broker {wanted.broker} has {', '.join(folders)}")
         return
+    named = frozenset(wanted.partitions)
     replicas = [
         Replica(*partition, wanted.broker)
         for partition in planner.partitions(wanted)
-        if partition in wanted.partitions or _is_on(planner.live.partition(partition), wanted.broker)
+        if partition in named or _is_on(planner.live.partition(partition), wanted.broker)
     ]
     places = replica_places(planner.cluster, replicas, planner.deadline)
     for replica in replicas:
@@ -203,7 +211,7 @@ def _reset(planner: _Planner, wanted: ResetOffsets) -> None:
     spec = wanted.to if wanted.shift is None else ShiftBy(wanted.shift)
     specs = {partition: spec for partition in planner.partitions(wanted) if spec is not None}
     place = planner.place(wanted)
-    actions, failures = reset_actions(planner.cluster, wanted.group, specs, planner.deadline, place)
+    actions, failures = reset_actions(planner.cluster, wanted.group, specs, planner.deadline, place, planner.groups())
     planner.plan.actions += actions
     # The other changes of the file need not wait for a group to stop.
     planner.plan.undone += (f"{place}: not reset: {one}" for one in failures if one.name == HAS_MEMBERS)
