@@ -7,6 +7,7 @@ import pytest
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.fetch import topic_identity
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.fetch.topic_identity import (
@@ -19,10 +20,11 @@ from kafka_lagoon.fetch.topic_identity import (
     said_by_all,
     same_for_leaders,
 )
-from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataBroker, MetadataResponse, MetadataTopic
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
+from tests.compared import Compared, comparisons
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Close, Fault
 
@@ -153,6 +155,28 @@ def test_a_topic_that_agrees_costs_no_request(state: FakeCluster, connect: Conne
     (topic,) = (topic for topic in answer.topics if topic.name == "u")
     topic.error_code = 29  # type: ignore[misc]
     assert not contradicts(topic, archived["u"])
+
+
+def test_answers_about_many_topics_are_put_in_order_once(connect: Connect):
+    """10,000 topics that were deleted were each searched for in all answers, which took minutes for three brokers."""
+    names = [Compared(f"gone-{number}") for number in range(60)]
+    known = {name: Archived(topic_id="id", partitions={0: Position(next_offset=1)}) for name in names}
+    cluster = connect()
+    topics = {name: MetadataTopic(error_code=3, name=name, partitions=()) for name in names}
+    results = list[BelievedTopics]()
+    asked = {
+        node_id: MetadataResponse(
+            brokers=tuple(MetadataBroker(node_id=one, host="h", port=1) for one in (1, 2)),
+            controller_id=1,
+            topics=tuple(topics.values()),
+        )
+        for node_id in (1, 2)
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(topic_identity, "ask_every_broker", lambda *_: asked)
+        count = comparisons(lambda: results.append(believed_topics(cluster, topics, known, soon())))
+    assert (results[0].topics, results[0].unconfirmed) == (topics, {})
+    assert count < 30 * len(names)
 
 
 def test_brokers_without_ids_contradict_nobody():

@@ -37,6 +37,34 @@ class BelievedTopics:
     unconfirmed: Mapping[str, str]
 
 
+@frozen
+class _Answers:
+    """The descriptions of topics by name and broker, and whether every broker answered that any of them lists."""
+
+    by_topic: Mapping[str | None, Mapping[int, MetadataTopic]]
+    brokers: int = 0
+    are_complete: bool = False
+
+    @classmethod
+    def of(cls, answers: Mapping[int, MetadataResponse]) -> "_Answers":
+        """Put answers in order once: there may be thousands of topics, and hundreds of brokers."""
+        by_topic: dict[str | None, dict[int, MetadataTopic]] = {}
+        for broker_id, answer in answers.items():
+            for topic in answer.topics:
+                by_topic.setdefault(topic.name, {})[broker_id] = topic
+        listed = {broker.node_id for answer in answers.values() for broker in answer.brokers}
+        return cls(by_topic=by_topic, brokers=len(answers), are_complete=bool(listed) and listed <= answers.keys())
+
+    def descriptions(self, name: str) -> Sequence[MetadataTopic]:
+        return list(self.by_topic.get(name, {}).values())
+
+    def said_by_all(self, name: str) -> MetadataTopic | None:
+        described = self.descriptions(name)
+        if not self.are_complete or len(described) < self.brokers:
+            return None
+        return described[0] if len(set(map(_verdict, described))) == 1 else None
+
+
 def believed_topics(
     cluster: Cluster, topics: Mapping[str, MetadataTopic], archived: Mapping[str, Archived], deadline: Deadline
 ) -> BelievedTopics:
@@ -47,12 +75,12 @@ def believed_topics(
     """
     believed = dict(topics)
     doubtful = {name for name, topic in topics.items() if contradicts(topic, archived.get(name))}
-    answers: Mapping[int, MetadataResponse] = {}
+    answers = _Answers(by_topic={})
     pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
     for attempt in range(_ROUNDS if doubtful else 0):
         if attempt and not _asked_again(cluster, doubtful, deadline, next(pauses)):
             break
-        answers = ask_every_broker(cluster, doubtful, deadline)
+        answers = _Answers.of(ask_every_broker(cluster, doubtful, deadline))
         for name in sorted(doubtful):
             if topic := _agreed(name, archived.get(name), answers):
                 believed[name] = topic
@@ -115,11 +143,7 @@ def ask_every_broker(
 
 def said_by_all(name: str, answers: Mapping[int, MetadataResponse]) -> MetadataTopic | None:
     """The description of a topic that all brokers give; None if they differ, or if a listed broker did not answer."""
-    listed = {broker.node_id for answer in answers.values() for broker in answer.brokers}
-    described = _descriptions(name, answers)
-    if not listed or not listed <= answers.keys() or len(described) < len(answers):
-        return None
-    return described[0] if len(set(map(_verdict, described))) == 1 else None
+    return _Answers.of(answers).said_by_all(name)
 
 
 def same_for_leaders(
@@ -160,33 +184,25 @@ def _asked_again(cluster: Cluster, names: Collection[str], deadline: Deadline, p
     return True
 
 
-def _agreed(name: str, known: Archived | None, answers: Mapping[int, MetadataResponse]) -> MetadataTopic | None:
+def _agreed(name: str, known: Archived | None, answers: _Answers) -> MetadataTopic | None:
     """The description that agrees with the archive, else the description that all brokers give."""
-    agreeing = [topic for topic in _descriptions(name, answers) if not contradicts(topic, known)]
+    agreeing = [topic for topic in answers.descriptions(name) if not contradicts(topic, known)]
     real = [topic for topic in agreeing if not topic.error_code]
-    return max(real, key=_newest, default=None) or said_by_all(name, answers)
+    return max(real, key=_newest, default=None) or answers.said_by_all(name)
 
 
 def _newest(topic: MetadataTopic) -> tuple[int, int]:
     return len(topic.partitions), sum(partition.leader_epoch for partition in topic.partitions)
 
 
-def _descriptions(name: str, answers: Mapping[int, MetadataResponse]) -> Sequence[MetadataTopic]:
-    return [topic for answer in answers.values() for topic in answer.topics if topic.name == name]
-
-
 def _verdict(topic: MetadataTopic) -> _Verdict:
     return topic.error_code, None if topic.error_code else uuid_text(topic.topic_id)
 
 
-def _spelled(name: str, answers: Mapping[int, MetadataResponse]) -> str:
+def _spelled(name: str, answers: _Answers) -> str:
     """The brokers' descriptions of a topic, for people."""
-    said = [
-        f"broker {broker_id}: {_in_words(topic)}"
-        for broker_id, answer in sorted(answers.items())
-        for topic in answer.topics
-        if topic.name == name
-    ]
+    described = sorted(answers.by_topic.get(name, {}).items())
+    said = [f"broker {broker_id}: {_in_words(topic)}" for broker_id, topic in described]
     return "; ".join(said) or "no broker answered"
 
 
