@@ -37,13 +37,14 @@ def checked_metadata(
     It has every topic that was `requested` by name once; a topic that the answer leaves out has the error code -1.
     """
     failures: list[Failure] = []
+    requested = None if requested is None else frozenset(requested)
     brokers = _each_once(
         _brokers(response.brokers, failures), _node_id, lambda broker: Scope.broker(broker.node_id), failures
     )
     topics = _each_once(_topics(response.topics, requested, failures), _name, _scope, failures)
     topics = [_with_partitions(topic, failures) for topic in topics]
     if requested is not None:
-        topics += _left_out(set(requested) - {topic.name for topic in topics}, failures)
+        topics += _left_out(requested - {topic.name for topic in topics}, failures)
     return replace(response, brokers=tuple(brokers), topics=tuple(topics)), failures
 
 
