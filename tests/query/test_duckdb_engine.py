@@ -351,3 +351,28 @@ def test_a_type_that_this_version_does_not_know() -> None:
     """Types of other writers, also nested ones, are translated to DuckDB's."""
     entry = {"type": "map", "keyType": "string", "valueType": {"type": "array", "elementType": "decimal(10,2)"}}
     assert duckdb_tables._type(entry) == "MAP(VARCHAR, decimal(10,2)[])"
+
+
+def test_long_statements_are_read_once() -> None:
+    """The rest of the statement is not copied for each of its words: 80,000 numbers in brackets took 43 s."""
+    copied = list[int]()
+
+    class Raw(bytes):
+        """Bytes that note how many of them are copied."""
+
+        def __getitem__(self, key: Any) -> Any:
+            copied.append(len(part := super().__getitem__(key)))
+            return part
+
+    class Statement(str):
+        """A statement whose bytes are noted."""
+
+        __slots__ = ()
+
+        def encode(self, *_: Any) -> Raw:
+            return Raw(super().encode())
+
+    numbers = ", ".join(map(str, range(500)))
+    statement = Statement(f"SELECT offset FROM lag_now WHERE partition IN ({numbers})")
+    assert quoted_offset(statement) == f'SELECT "offset" FROM lag_now WHERE partition IN ({numbers})'
+    assert sum(copied) < 10 * len(statement)

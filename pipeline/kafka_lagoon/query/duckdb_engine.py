@@ -312,7 +312,7 @@ def quoted_offset(statement: str) -> str:
     raw, parts, copied = statement.encode(), [], 0
     for number, (start, kind) in enumerate(tokens):
         end = start + len("offset")
-        after = raw[starts[number + 1] :][:1] if number + 1 < len(tokens) else b""
+        after = raw[starts[number + 1] : starts[number + 1] + 1] if number + 1 < len(tokens) else b""
         is_word = kind == duckdb.token_type.keyword and raw[start:end].lower() == b"offset"
         if is_word and not (after.isdigit() or after in {b"(", b"?", b"$"}):
             parts += [raw[copied:start], b'"', raw[start:end], b'"']
