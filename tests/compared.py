@@ -8,19 +8,19 @@ class Compared(str):
     """A text that counts how often it is compared with another."""
 
     __slots__ = ()
-    count = 0
+    compared = 0
 
     def __eq__(self, other: object) -> bool:
-        Compared.count += 1
+        Compared.compared += 1
         return super().__eq__(other)
 
     def __lt__(self, other: str) -> bool:
-        Compared.count += 1
+        Compared.compared += 1
         return super().__lt__(other)
 
     def startswith(self, *prefix: Any) -> bool:
         """Count it as a comparison, too."""
-        Compared.count += 1
+        Compared.compared += 1
         return super().startswith(*prefix)
 
     __hash__ = str.__hash__
@@ -28,6 +28,6 @@ class Compared(str):
 
 def comparisons(work: Callable[[], object]) -> int:
     """How often texts were compared while `work` ran."""
-    before = Compared.count
+    before = Compared.compared
     work()
-    return Compared.count - before
+    return Compared.compared - before

@@ -25,6 +25,7 @@ def a_range(
         "ingest_id": run,
         "sequence": sequence,
         "topic_id": topic_id,
+        "partition": 0,
         "from_offset": start,
         "to_offset": end,
         "problem": problem,
@@ -227,3 +228,29 @@ def test_ranges_by_partition():
     rows = [{"partition": number, "from_offset": offset} for number, offset in ((2, 5), (0, 9), (2, 1), (10, 0))]
     assert by_partition(rows) == {0: [rows[1]], 2: [rows[0], rows[2]], 10: [rows[3]]}
     assert list(by_partition(rows)) == [0, 2, 10]
+
+
+def test_records_of_earlier_topics_are_looked_up():
+    """The ranges of a topic that had the name before are not looked through for each partition."""
+    looked_at = list[str]()
+
+    class Row(dict[str, Any]):
+        def __getitem__(self, name: str) -> Any:
+            looked_at.append(name)
+            return super().__getitem__(name)
+
+    partitions = range(40)
+    rows = [
+        Row(a_range(run, 0, 5, sequence, problem, topic_id), partition=number)
+        for run, sequence, problem, topic_id in (
+            ("1", 1, None, None),
+            ("2", 2, "TOPIC_RECREATED", None),
+            ("3", 3, None, None),
+            ("4", 4, None, "new"),
+        )
+        for number in partitions
+    ]
+    (newest, _) = incarnations(rows)
+    earlier = {number: [one.ingest_id for one in newest.earlier_ranges(number)] for number in partitions}
+    assert list(earlier.values()) == [["1", "2"]] * len(partitions)
+    assert looked_at.count("partition") < 3 * len(rows)

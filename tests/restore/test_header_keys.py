@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_lagoon.records.buffers import escape
-from kafka_lagoon.restore import header_keys
 from kafka_lagoon.restore.header_keys import in_order, unescape, unescaped
 from tests.restore.lake import records
 
@@ -29,7 +28,7 @@ def test_each_batch_looks_for_its_own_records(monkeypatch: pytest.MonkeyPatch) -
 
     escaped = in_order([(9, 9), *((number, number) for number in range(0, 400, 10)), (4, 5), (5, 5), (6, 7)])
     assert escaped[:3] == [(0, 0), (4, 7), (9, 10)]
-    monkeypatch.setattr(header_keys.np, "searchsorted", counted)
+    monkeypatch.setattr(np, "searchsorted", counted)
     changed = 0
     for start in range(0, 400, 10):
         batch = records(range(start, start + 10), headers=[[{"key": "\\xff", "value": None}]] * 10)

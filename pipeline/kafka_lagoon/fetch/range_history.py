@@ -5,6 +5,7 @@ A truncation takes records back, and version 0.1.0 could archive a topic again a
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 from kafka_lagoon.fetch.ranges import TOPIC_DELETED, TOPIC_RECREATED
@@ -50,13 +51,13 @@ class Incarnation:
     """A topic among those that had one name, with its rows of record_ranges in the order of the runs.
 
     Brokers before Kafka 2.8 give no ids. If `began_without_id`, the first rows have none, because the brokers were upgraded
-    later; `earlier` are rows without an id that belong to topics which had the name before.
+    later; `earlier` are rows without an id, by partition, that belong to topics which had the name before.
     """
 
     topic_id: str | None
     rows: Sequence[Mapping[str, Any]]
     began_without_id: bool = False
-    earlier: Sequence[Mapping[str, Any]] = ()
+    earlier: Mapping[int, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     def earlier_ranges(self, partition: int) -> list[SupersededRange]:
         """The records without an id of a partition that belong to earlier topics."""
@@ -67,8 +68,8 @@ class Incarnation:
                 to_offset=row["to_offset"],
                 reason=EARLIER_TOPIC,
             )
-            for row in self.earlier
-            if row["partition"] == partition and row["from_offset"] < row["to_offset"]
+            for row in self.earlier.get(partition, ())
+            if row["from_offset"] < row["to_offset"]
         ]
 
 
@@ -94,7 +95,7 @@ def incarnations(rows: Iterable[Mapping[str, Any]]) -> list[Incarnation]:
             topic_id=topic_id,
             rows=[*without[ended:], *some] if topic_id == heir else without[:ended] if topic_id is None else some,
             began_without_id=topic_id == heir,
-            earlier=without[:ended] if topic_id == heir else (),
+            earlier=by_partition(without[:ended]) if topic_id == heir else {},
         )
         for topic_id, some in by_id.items()
         if topic_id is not None or ended
