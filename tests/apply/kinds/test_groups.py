@@ -22,7 +22,7 @@ from kafka_lagoon.apply.kinds.groups import (
     read_commits,
     read_share_offsets,
     share_topic_resource,
-    share_topic_state,
+    share_topic_states,
 )
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
@@ -33,6 +33,7 @@ from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from tests.admin.conftest import soon
 from tests.admin.test_share_groups import topic
 from tests.apply.kinds.conftest import CarryOut
+from tests.compared import Compared, comparisons
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.faults import Altered, Close, Fault
 
@@ -161,7 +162,8 @@ def test_share_groups(state: FakeCluster, cluster: Cluster, carry_out: CarryOut)
     first, second = (GroupPartition("queue", "orders", partition) for partition in (0, 1))
     assert offsets.of(first) == {"start_offset": 5}
     assert isinstance(offsets.of(second), Failure)
-    assert isinstance(share_topic_state(offsets, GroupTopic("queue", "orders")), Failure)
+    item = GroupTopic("queue", "orders")
+    assert isinstance(share_topic_states(offsets, [item])[item], Failure)
     state.groups["queue"].share_topics = (topic(0, 0),)
     (result,) = carry_out([alter_share_offsets_action(first, {"start_offset": 5}, 3)]).results
     assert result.outcome == "done"
@@ -170,14 +172,28 @@ def test_share_groups(state: FakeCluster, cluster: Cluster, carry_out: CarryOut)
     assert result.outcome == "done"
 
 
+def state_of(commits: GroupCommits, item: GroupTopic) -> object:
+    return share_topic_states(commits, [item])[item]
+
+
+def test_the_time_for_topics_of_share_groups_is_linear() -> None:
+    """Each topic of each group was compared with each partition of all of them."""
+    groups = [Compared(f"g{number}") for number in range(40)]
+    stored = {GroupPartition(group, "orders", 0): {"start_offset": 1} for group in groups}
+    items = [GroupTopic(str(group), "orders") for group in groups]
+    results = list[Any]()
+    assert comparisons(lambda: results.append(share_topic_states(GroupCommits(stored, {}), items))) < 25 * len(groups)
+    assert list(results[0].values()) == [{"start_offsets": {"0": 1}}] * len(items)
+
+
 def test_failures_of_share_groups_are_those_of_their_topics() -> None:
     """A group that cannot be read fails for all of its topics, a partition for its own topic."""
     item, refused = GroupTopic("g", "orders"), own_failure("X", Scope.group("g"), "X")
     partition = GroupPartition("g", "orders", 0)
-    assert share_topic_state(GroupCommits({}, {"g": refused}), item) is refused
-    assert share_topic_state(GroupCommits({}, {partition: refused}), item) is refused
+    assert state_of(GroupCommits({}, {"g": refused}), item) is refused
+    assert state_of(GroupCommits({}, {partition: refused}), item) is refused
     others = {"h": refused, partition._replace(topic="other"): refused, partition._replace(group_id="h"): refused}
-    assert share_topic_state(GroupCommits({}, others), item) is None
+    assert state_of(GroupCommits({}, others), item) is None
     stored = {partition._replace(partition=number): {"start_offset": number} for number in (10, 9)}
     theirs = {partition._replace(topic="other"): {"start_offset": 1}}
-    assert share_topic_state(GroupCommits({**stored, **theirs}, {}), item) == {"start_offsets": {"9": 9, "10": 10}}
+    assert state_of(GroupCommits({**stored, **theirs}, {}), item) == {"start_offsets": {"9": 9, "10": 10}}

@@ -12,7 +12,7 @@ Kinds, their resources and states:
 Coordinators refuse all of it while a group has members.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafka_lagoon.admin.committed_offsets import CommittedOffsets, committed_offsets
@@ -198,15 +198,21 @@ def _share_offsets(offsets: ShareOffsets, failures: dict[GroupPartition | str, F
     return GroupCommits(states, failures)
 
 
-def share_topic_state(commits: GroupCommits, item: GroupTopic) -> State | Failure:
+def share_topic_states(commits: GroupCommits, items: Iterable[GroupTopic]) -> dict[GroupTopic, State | Failure]:
     """The start offset of a share group in each partition of a topic that it knows; None if it knows none."""
-    problem = next((one for key, one in commits.failures.items() if key == item.group_id or key[:2] == item), None)
-    offsets = {
-        str(key.partition): state["start_offset"]
-        for key, state in sorted(commits.states.items())
-        if key[:2] == item and state is not None
+    failures: dict[GroupTopic | str, Failure] = {}
+    for key, failure in commits.failures.items():
+        failures.setdefault(key if isinstance(key, str) else GroupTopic(*key[:2]), failure)
+    offsets: dict[GroupTopic, dict[str, Any]] = {}
+    for key, state in sorted(commits.states.items()):
+        if state is not None:
+            offsets.setdefault(GroupTopic(*key[:2]), {})[str(key.partition)] = state["start_offset"]
+    return {
+        item: failures.get(item.group_id)
+        or failures.get(item)
+        or ({"start_offsets": offsets[item]} if item in offsets else None)
+        for item in items
     }
-    return problem or ({"start_offsets": offsets} if offsets else None)
 
 
 def group_state(listings: GroupListings, group_id: str) -> State | Failure:
@@ -276,7 +282,8 @@ def _read_share_topics(
     items = {action.resource: parse_group_topic(action.resource.name) for action in actions}
     group_ids = [item.group_id for item in items.values()]
     offsets = read_share_offsets(cluster, list_groups(cluster, deadline), group_ids, deadline)
-    return {resource: share_topic_state(offsets, item) for resource, item in items.items()}
+    states = share_topic_states(offsets, items.values())
+    return {resource: states[item] for resource, item in items.items()}
 
 
 def _forget_share_topics(

@@ -16,7 +16,7 @@ from kafka_lagoon.apply.kinds.groups import (
     group_state,
     read_commits,
     read_share_offsets,
-    share_topic_state,
+    share_topic_states,
 )
 from kafka_lagoon.apply.offset_resets import ResetSpec, ShiftBy, members_failure, reset_actions
 from kafka_lagoon.cli.admin.command import altering
@@ -247,9 +247,7 @@ def _plan_share_deletion(
     topics = sorted({item.topic for item in stored.states}) if not chosen else list(chosen)
     actions: list[Action] = []
     failures: list[Failure] = []
-    for topic in topics:
-        item = GroupTopic(group_id, topic)
-        state = share_topic_state(stored, item)
+    for item, state in share_topic_states(stored, (GroupTopic(group_id, topic) for topic in topics)).items():
         if isinstance(state, Failure):
             failures.append(state)
         elif state is not None:
