@@ -164,7 +164,7 @@ def test_answers_about_many_topics_are_put_in_order_once(connect: Connect):
     cluster = connect()
     topics = {name: MetadataTopic(error_code=3, name=name, partitions=()) for name in names}
     results = list[BelievedTopics]()
-    asked = {
+    answers = {
         node_id: MetadataResponse(
             brokers=tuple(MetadataBroker(node_id=one, host="h", port=1) for one in (1, 2)),
             controller_id=1,
@@ -173,7 +173,7 @@ def test_answers_about_many_topics_are_put_in_order_once(connect: Connect):
         for node_id in (1, 2)
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(topic_identity, "ask_every_broker", lambda *_: asked)
+        patch.setattr(topic_identity, "ask_every_broker", lambda *_: answers)
         count = comparisons(lambda: results.append(believed_topics(cluster, topics, known, soon())))
     assert (results[0].topics, results[0].unconfirmed) == (topics, {})
     assert count < 30 * len(names)

@@ -214,12 +214,12 @@ def test_logs_and_files_are_read_once_for_many_topics(monkeypatch: pytest.Monkey
     )
     warehouse = SimpleNamespace(kernel=kernel, state_to_read=lambda table: loaded.append(table.name) or table.name)
     monkeypatch.setattr(archived, "table_of", lambda url, *_: tables[url])
-    found = find_archived(cast("Any", warehouse), "cluster-id", topics, {})
-    assert [(one.topic, one.partitions[0].from_offset, one.partitions[0].to_offset) for one in found] == [
+    results = find_archived(cast("Any", warehouse), "cluster-id", topics, {})
+    assert [(one.topic, one.partitions[0].from_offset, one.partitions[0].to_offset) for one in results] == [
         (topic, 0, 30) for topic in topics
     ]
-    assert [one.partitions[0].escaped for one in found] == [(), ((12, 12),), (), (), (), ()]
-    files_of(cast("Any", warehouse), found)
+    assert [one.partitions[0].escaped for one in results] == [(), ((12, 12),), (), (), (), ()]
+    files_of(cast("Any", warehouse), results)
     assert (read, loaded) == ([*runs, "problem"], ["record_ranges", "record_problems", "records"])
 
 

@@ -138,18 +138,18 @@ def test_topics_that_a_partial_snapshot_has() -> None:
 
 def test_snapshots_that_lack_a_topic_are_found_by_one_statement() -> None:
     """Settings that leave a topic out do so in each of tens of thousands of snapshots."""
-    days, asked = 12, list[str]()
+    days, statements = 12, list[str]()
     states = {(day, "topics"): {"visibility": "chosen"} for day in range(1, days)}
     with published(days, states=states, topics=[(0, "t"), *((day, "u") for day in range(days))]) as ask:
 
         def counted(statement: str, *values: Any) -> Any:
-            asked.append(statement)
+            statements.append(statement)
             return ask(statement, *values)
 
         lacks = "s0 is used: the newest, s11, lacks topics (t: settings leave topics out)"
         assert choose_snapshot(counted, "c", request(), ["t"]) is not None
         assert chosen(ask) == ("s0", [f"snapshot {lacks}".replace("s0 is", f"s0 of {spelled(captured_at(0))} is")])
-    assert len(asked) < days
+    assert len(statements) < days
 
 
 def test_what_a_snapshot_never_has_is_said() -> None:

@@ -225,8 +225,8 @@ def _begin(run: RestoreRun, confirm: Callable[[RestoreResult], bool]) -> Restore
     if result.progress is None or result.failures:
         return result
     written = Counter[str]()
-    for one in plan.partitions:
-        written[one.source.topic] += result.progress.positions[one.target].written
+    for planned in plan.partitions:
+        written[planned.source.topic] += result.progress.positions[planned.target].written
     for topic in whole:
         result = _with_missing_rows(result, [topic], written[topic.topic])
     return result
