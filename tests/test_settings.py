@@ -138,7 +138,7 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
 def test_names_that_clusters_cannot_have(tmp_path: Path, name: str) -> None:
     """Options separate names of clusters by commas, and a cluster and its topic by a colon."""
     (line,) = faults(tmp_path, f'warehouse = "/w"\n[clusters."{name}"]\nbootstrap_servers = "a:1"\n')
-    assert "is no name of a cluster" in line
+    assert "is not a name of a cluster" in line
 
 
 @pytest.mark.parametrize(

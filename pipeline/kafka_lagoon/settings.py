@@ -112,7 +112,7 @@ class Settings(BaseSettings):
     def _are_names(cls, value: Mapping[str, KafkaSettings]) -> Mapping[str, KafkaSettings]:
         for name in value:
             if not name.strip() or not name.isprintable() or {",", ":"} & set(name):
-                raise ValueError(f"{name!r} is no name of a cluster: options separate names by commas and colons")
+                raise ValueError(f"{name!r} is not a name of a cluster: options separate names by commas and colons")
         return value
 
     @model_validator(mode="after")

@@ -49,11 +49,11 @@ def test_all_faults_with_their_lines() -> None:
         "x.toml:5: topics.orders.replication_factor: 4 is more than the 3 brokers of the cluster",
         "x.toml:10: topics.assigned.assignments: partition 0: there is no broker 9 (there are 1, 2, 3)",
         "x.toml:12: topics.fewer.assignments: 2 are fewer than the 3 that topic fewer has",
-        "x.toml:7: topics.orders.configs.retention.mss: is no config of a topic (did you mean retention.ms?)",
+        "x.toml:7: topics.orders.configs.retention.mss: is not a config of a topic (did you mean retention.ms?)",
         "x.toml:8: topics.orders.configs.retention.ms: must be a whole number (LONG)",
         "x.toml:13: broker_configs.7: there is no broker 7 (there are 1, 2, 3)",
         "x.toml:15: broker_configs.1.broker.id: is read-only: it is set in the file server.properties of each broker",
-        "x.toml:16: broker_configs.1.log.cleaner.thread: is no config of a broker (did you mean log.cleaner.threads?)",
+        "x.toml:16: broker_configs.1.log.cleaner.thread: is not a config of a broker (did you mean log.cleaner.threads?)",
         (
             "x.toml:17: broker_configs.1.ssl.keystore.password: is sensitive: it must be a reference, env:NAME or file:/path, and "
             "not the value itself"
@@ -62,7 +62,7 @@ def test_all_faults_with_their_lines() -> None:
         "x.toml:20: scram_users.alice.SCRAM-SHA-256: password is missing: it is needed to create or change the user",
         "x.toml:21: scram_users.bob.SCRAM-SHA-256: password is missing: it is needed to create or change the user",
         "x.toml:25: features.metadata.version: 31 is not a level that all brokers can run (7 to 30)",
-        "x.toml:26: features.metadata.versions: is no feature of the cluster (did you mean metadata.version?)",
+        "x.toml:26: features.metadata.versions: is not a feature of the cluster (did you mean metadata.version?)",
     ]
 
 
@@ -165,7 +165,7 @@ configs = { retention.ms = "x" }
     assert faults_of(desired(text), live({"a": topic("a", [[1], [2]])})) == [
         "x.toml:4: defaults.topics.partitions: 1 are fewer than the 2 that topic a has",
         "x.toml:5: defaults.topics.replication_factor: 4 is more than the 3 brokers of the cluster",
-        "x.toml:7: defaults.topics.configs.retention.mss: is no config of a topic (did you mean retention.ms?)",
-        "x.toml:7: defaults.topics.configs.retention.mss: is no config of a topic (did you mean retention.ms?)",
+        "x.toml:7: defaults.topics.configs.retention.mss: is not a config of a topic (did you mean retention.ms?)",
+        "x.toml:7: defaults.topics.configs.retention.mss: is not a config of a topic (did you mean retention.ms?)",
         "x.toml:12: topics.b.configs.retention.ms: must be a whole number (LONG)",
     ]

@@ -151,7 +151,7 @@ def test_a_subscription_that_brokers_describe_without_keys(state: FakeCluster, c
     assert action.after == {"metrics": "org.apache.kafka."}
     misspelt = desired("[client_metrics.new]\nmetrix = 'x'\n")
     (fault,) = faults_of(misspelt, live)
-    assert "metrix: is no config of a client metrics (did you mean metrics?)" in fault
+    assert "metrix: is not a config of a client metrics (did you mean metrics?)" in fault
 
 
 def test_configs_of_a_broker_that_is_down_are_not_left_out_silently(

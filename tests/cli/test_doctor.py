@@ -75,7 +75,7 @@ def test_a_broker_with_an_impossible_address(state: FakeCluster, capsys: pytest.
     state.faults.append(Fault(METADATA.key, Altered(portless), times=1_000))
     code, results = doctor(capsys, *options(state))
     assert code == 1
-    assert "ADDRESS_REFUSED: 0 is no port" in {row["observed"] for row in results["connection"]}
+    assert "ADDRESS_REFUSED: 0 is not a port" in {row["observed"] for row in results["connection"]}
 
 
 @pytest.mark.usefixtures("brokers")

@@ -81,7 +81,7 @@ def test_a_name_that_no_topic_can_have(name: str) -> None:
         arguments([*BASE, "--rename", f"a={name}"])
     (fault,) = raised.value.problems
     assert fault.startswith("--rename a: ")
-    assert "is no name of a topic" in fault
+    assert "is not a name of a topic" in fault
     assert fault.isprintable()
 
 

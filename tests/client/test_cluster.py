@@ -282,7 +282,7 @@ def identified(state: FakeCluster, *cluster_ids: str | None) -> None:
 def test_an_id_that_no_cluster_has_ends_the_run(state: FakeCluster, connect: Connect, cluster_id: str) -> None:
     """The error is one line, and nothing of the response is kept."""
     identified(state, cluster_id)
-    with pytest.raises(ClusterRefused, match="is no cluster id") as raised:
+    with pytest.raises(ClusterRefused, match="is not a cluster id") as raised:
         connect()
     assert str(raised.value).isprintable()
 

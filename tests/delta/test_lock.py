@@ -96,7 +96,7 @@ def victim(tmp_path: Path) -> Path:
         (lambda lock, victim: lock.symlink_to(victim), "symbolic link"),
         (lambda lock, victim: lock.symlink_to(victim.with_name("new")), "symbolic link"),
         (lambda lock, victim: lock.hardlink_to(victim), "hard links"),
-        (lambda lock, _: os.mkfifo(lock), "no regular file"),
+        (lambda lock, _: os.mkfifo(lock), "not a regular file"),
         (lambda lock, _: lock.mkdir(), "Is a directory"),
     ],
 )

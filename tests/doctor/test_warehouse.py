@@ -30,7 +30,7 @@ def test_no_folder(tmp_path: Path) -> None:
     """A file where the folder would be."""
     (tmp_path / "lake").touch()
     (result,) = warehouse.folder(tmp_path / "lake")
-    assert (result.status, result.observed) == ("failed", f"{tmp_path / 'lake'} is no folder")
+    assert (result.status, result.observed) == ("failed", f"{tmp_path / 'lake'} is not a folder")
 
 
 @pytest.mark.skipif(not Path("/proc/sys").is_dir(), reason="no file system here that even root cannot write")

@@ -81,7 +81,7 @@ def min_isr_notes(desired: DesiredState, live: Live) -> Iterator[str]:
         factor = topic.replication_factor or (known.replication_factor if known else None)
         value = topic.configs.get(MIN_ISR, "")
         if known and factor == known.replication_factor and live.own_configs("topic", name).get(MIN_ISR) == value:
-            continue  # it has the desired value already
+            continue  # the topic has the desired value already
         if factor is not None and (note := min_isr_note(name, value, factor)):
             yield note
 
@@ -99,7 +99,7 @@ def _config_faults(desired: DesiredState, live: Live) -> Iterator[str]:
 
 
 def config_path(desired: DesiredState, path: Path, key: str) -> Path:
-    """The path of a config, or that of the defaults: in TOML a name without quotes is a path of several keys."""
+    """The path of a config, or that of the defaults. In TOML, a config's name without quotes is a path of several keys."""
     tables = [path, (*_DEFAULTS, "configs")] if path[0] == "topics" else [path]
     paths = [(*table, *keys) for table in tables for keys in (key.split("."), [key])]
     return next((one for one in paths if one in desired.document.places), (*path, key))
@@ -111,7 +111,7 @@ def _config_fault(live: Live, resource_type: str, key: str, text: str) -> str | 
     if not known:
         return None
     if value is None:
-        return f"is no config of a {resource_type.replace('_', ' ')}{did_you_mean(key, known)}"
+        return f"is not a config of a {resource_type.replace('_', ' ')}{did_you_mean(key, known)}"
     if value.is_read_only:
         return "is read-only: it is set in the file server.properties of each broker"
     if value.is_sensitive and not _REFERENCE.fullmatch(text):
@@ -135,7 +135,9 @@ def _feature_faults(desired: DesiredState, live: Live) -> Iterator[str]:
     for name, level in desired.features.items():
         known = live.features.get(name)
         if known is None:
-            yield desired.fault(("features", name), f"is no feature of the cluster{did_you_mean(name, live.features)}")
+            yield desired.fault(
+                ("features", name), f"is not a feature of the cluster{did_you_mean(name, live.features)}"
+            )
         elif level not in (known.level, 0) and not known.lowest <= level <= known.highest:
             reason = f"{level} is not a level that all brokers can run ({known.lowest} to {known.highest})"
             yield desired.fault(("features", name), reason)

@@ -23,21 +23,23 @@ def cluster_id_fault(cluster_id: str) -> str | None:
     """The reason why this cannot be a cluster's id."""
     if _CLUSTER_ID.fullmatch(cluster_id):
         return None
-    return f"{printable_name(cluster_id)} is no cluster id: 1 to 100 letters, digits, `-`, `_` and `.`, which no `.` begins"
+    return f"{printable_name(cluster_id)} is not a cluster id: 1 to 100 letters, digits, `-`, `_` and `.`, the first no `.`"
 
 
 def topic_fault(topic: str) -> str | None:
     """The reason why no topic can have this name."""
     if _TOPIC.fullmatch(topic) and topic not in (".", ".."):
         return None
-    return f"{printable_name(topic)} is no name of a topic: 1 to 249 letters, digits, `.`, `_` and `-`, other than `.` and `..`"
+    return (
+        f"{printable_name(topic)} is not a name of a topic: 1 to 249 letters, digits, `.`, `_` and `-`, not `.` or `..`"
+    )
 
 
 def host_fault(host: str) -> str | None:
     """The reason why no connection to this host is possible."""
     if _HOST.fullmatch(host) or _is_ipv6(host):
         return None
-    return f"{printable_name(host)} is no host: a name of letters, digits, `.`, `-` and `_`, or an IP address"
+    return f"{printable_name(host)} is not a host: a name of letters, digits, `.`, `-` and `_`, or an IP address"
 
 
 def _is_ipv6(host: str) -> bool:

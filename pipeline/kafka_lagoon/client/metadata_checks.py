@@ -64,9 +64,9 @@ def _brokers(brokers: Iterable[MetadataBroker], failures: list[Failure]) -> Iter
     for broker in brokers:
         fault = host_fault(broker.host)
         if broker.node_id < 0:
-            fault = f"{broker.node_id} is no id of a broker"
+            fault = f"{broker.node_id} is not the id of a broker"
         elif not 0 < broker.port <= _HIGHEST_PORT:
-            fault = f"{broker.port} is no port"
+            fault = f"{broker.port} is not a port"
         if fault:
             failures.append(own_failure(METADATA, Scope.broker(broker.node_id), REFUSED_ADDRESS, fault))
         else:

@@ -82,7 +82,7 @@ def _cure(path: Path) -> str:
 def _fault(status: os.stat_result) -> str | None:
     """The reason why a file cannot be one of our locks, or None."""
     if not stat.S_ISREG(status.st_mode):
-        return "it is no regular file"
+        return "it is not a regular file"
     if status.st_nlink > 1:
         return "it has other names (hard links)"
     if status.st_uid not in {os.geteuid(), 0} and os.geteuid() != 0 and status.st_mode & stat.S_IWOTH:

@@ -27,7 +27,7 @@ def folder(path: Path, *, is_created: bool = True) -> Iterator[Result]:
     """
     check, existing = Check("warehouse", str(path)), _existing(path)
     if not existing.is_dir():
-        yield check.failed(f"{existing} is no folder", "name another folder in warehouse")
+        yield check.failed(f"{existing} is not a folder", "name another folder in warehouse")
         return
     probe = existing / f".lagoon-probe-{uuid.uuid4().hex}"
     try:

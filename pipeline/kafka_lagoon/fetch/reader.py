@@ -229,7 +229,7 @@ class SplitReader:
         elif following is not None and following >= self._split.to_offset:
             self._progress.skip_rest()
         else:
-            self._progress.fail(CORRUPT_LOG, f"what the leader has at offset {self._unreadable_at} is no batch")
+            self._progress.fail(CORRUPT_LOG, f"what the leader has at offset {self._unreadable_at} is not a batch")
 
     def _request_more(self, batches: Batches) -> None:
         """Request more bytes: the leader takes these batches for those at the offset, but they end before it."""

@@ -99,7 +99,7 @@ class ProgressStore:
         try:
             return from_json(self.warehouse.kernel.storage.read(url)), stored
         except ValueError as error:
-            raise TableError(f"{url} is no plan of a restore: {error}; start another with --new") from error
+            raise TableError(f"{url} is not the plan of a restore: {error}; start another with --new") from error
 
     def begin(self, plan: RestorePlan) -> Progress:
         """Store the plan, and then the begin of its restore; nothing may be written before this returns."""

@@ -212,7 +212,7 @@ def test_all_faults_at_once_with_their_lines(tmp_path: Path) -> None:
     expected = [
         ": cluster_id is missing",
         ":1: owner: is not known here (did you mean owns?)",
-        ":5: topics.bad name: is no name of a topic",
+        ":5: topics.bad name: is not a name of a topic",
         ":6: topics.payments: payments is not matched by owns.topics",
         ":7: topics.payments.partitions: must be at least 1",
         ":8: topics.payments.replication_factor: must be a whole number",
@@ -299,7 +299,7 @@ def test_all_faults_at_once_with_their_lines(tmp_path: Path) -> None:
         ),
         (
             'actions = [{ action = "remove_voter", voter = 1, directory_id = "d" }]',
-            ":2: actions[1].directory_id: 'd' is no id of a directory",
+            ":2: actions[1].directory_id: 'd' is not the id of a directory",
         ),
     ],
 )

@@ -112,5 +112,5 @@ def test_ids_of_directories() -> None:
         "ä" * 22,
         "+" * 22,
     ):
-        with pytest.raises(ValueError, match="no id of a directory"):
+        with pytest.raises(ValueError, match="not the id of a directory"):
             parse_directory_id(text)

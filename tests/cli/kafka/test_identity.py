@@ -24,7 +24,7 @@ def test_a_bad_cluster_id(state: FakeCluster, ask: Ask) -> None:
     state.faults.append(Fault(METADATA.key, change, times=1_000))
     refused = ask("metadata")
     assert (refused.code, refused.out) == (1, "")
-    assert "`../victim\\u001b[2J` is no cluster id" in refused.err
+    assert "`../victim\\u001b[2J` is not a cluster id" in refused.err
 
 
 def test_a_name_that_is_refused_is_a_failure(state: FakeCluster, ask: Ask) -> None:
@@ -33,7 +33,7 @@ def test_a_name_that_is_refused_is_a_failure(state: FakeCluster, ask: Ask) -> No
     shown = ask("metadata", "--only", "topic", "--json")
     assert [row["topic"] for row in shown.rows("topic")] == ["orders", "other"]
     assert shown.code == 3
-    assert "topic ../x: Metadata: NAME_REFUSED (`../x` is no name of a topic" in shown.err
+    assert "topic ../x: Metadata: NAME_REFUSED (`../x` is not a name of a topic" in shown.err
 
 
 def test_a_description_of_another_cluster(state: FakeCluster, ask: Ask) -> None:

@@ -50,7 +50,7 @@ def test_a_topic_with_an_odd_name_is_a_failure(state: FakeCluster, ask: Ask) -> 
     state.add_topic("odd\x1b]0;\u202e", 1)
     shown = ask("metadata", "--json")
     assert {one["topic"] for one in shown.rows("topic")} == {"orders", "other"}
-    assert (shown.code, r"`odd\u001b]0;\u202e` is no name of a topic" in shown.err) == (3, True)
+    assert (shown.code, r"`odd\u001b]0;\u202e` is not a name of a topic" in shown.err) == (3, True)
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_offsets_at_a_time_before_1970(state: FakeCluster, ask: Ask) -> None:
     for number in range(-6, 0):
         shown = ask("offsets", f"--at={number}")
         assert (shown.code, shown.out) == (2, "")
-        assert f"--at: {number} is no time here: without --at, the start and end offsets are shown; see" in shown.err
+        assert f"--at: {number} is not a time: without --at, the start and end offsets are shown; see" in shown.err
 
 
 def test_a_broker_that_is_gone_is_one_line(state: FakeCluster, ask: Ask) -> None:

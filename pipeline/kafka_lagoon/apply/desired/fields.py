@@ -29,7 +29,7 @@ Texts = Annotated[list[Text], Field(min_length=1)]
 Patterns = list[Annotated[re.Pattern[str], PlainValidator(validators.regular_expression)]]
 TopicName = Annotated[
     str,
-    matching(_TOPIC_NAME, "is no name of a topic: 1 to 249 letters, digits, dots, dashes and underscores"),
+    matching(_TOPIC_NAME, "is not a name of a topic: 1 to 249 letters, digits, dots, dashes and underscores"),
     owned("topic"),
 ]
 PartitionCount = Annotated[int, Field(ge=1, le=_MOST_INT32)]

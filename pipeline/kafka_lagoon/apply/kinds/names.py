@@ -76,7 +76,7 @@ def parse_directory_id(text: str) -> str:
     except ValueError:
         is_id = False
     if not is_id:
-        raise ValueError(f"{text!r} is no id of a directory, {_ID_LENGTH} characters as in its meta.properties")
+        raise ValueError(f"{text!r} is not the id of a directory, {_ID_LENGTH} characters as in its meta.properties")
     return text
 
 

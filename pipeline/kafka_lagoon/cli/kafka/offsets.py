@@ -70,7 +70,7 @@ def _declare(parser: ArgumentParser) -> None:
 
 def _time(text: str) -> Moment:
     if _SPECIAL.fullmatch(text):
-        raise ArgumentTypeError(f"{text} is no time here: without --at, the start and end offsets are shown")
+        raise ArgumentTypeError(f"{text} is not a time: without --at, the start and end offsets are shown")
     return moment_argument(text)
 
 
