@@ -1,8 +1,8 @@
 """Fetches the committed offsets of groups (OffsetFetch), many groups per request where the coordinator allows it.
 
-Offsets are requested as stable first (KIP-447). A pending transaction makes a commit unstable; its group is then requested
-again without that condition, for the offset that is committed now. Transactions end within milliseconds, so a third request, as
-stable, tells whether that offset is still about to be replaced, or is of after the transaction.
+Only stable offsets are requested first (KIP-447). A pending transaction makes a commit unstable; its group is then requested
+again without that condition, which returns the present offset. Most transactions end within milliseconds, so a third request
+for stable offsets shows whether the transaction is still pending, or has ended before the second answer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,8 +38,8 @@ Fetched = Gathered[str, OffsetFetchResponseGroup]
 class CommittedOffsets:
     """Answers and their sources by group; failures of groups and of single partitions.
 
-    `replaced` are second answers about groups with pending transactions: the offsets that the transactions will replace.
-    `ended` are third ones, stable offsets again: those of transactions that have ended meanwhile have no error any more.
+    `replaced` are the second answers, of groups with pending transactions: the offsets that the transactions will replace.
+    `ended` are the third answers, stable offsets again: commits whose transaction has ended by then have no error.
     """
 
     answers: Mapping[str, OffsetFetchResponseGroup]

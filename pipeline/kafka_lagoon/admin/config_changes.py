@@ -33,7 +33,8 @@ from kafka_lagoon.protocol.messages.incremental_alter_configs import (
 Changes = Mapping[str, str | None]  # None: unset
 _Response = IncrementalAlterConfigsResponse | AlterConfigsResponse
 _CHUNK = 500  # resources in one request
-_RECORDS = 5_000  # of the metadata log that a request may cause, one for each config; the controller takes up to 10,000
+# Most configs in one request: each is a record of the metadata log, and the controller writes at most 10,000 for one request.
+_RECORDS = 5_000
 WOULD_UNSET_SECRETS = "WOULD_UNSET_SECRETS"
 
 

@@ -87,7 +87,7 @@ def is_sensitive(values: Values, name: str) -> bool:
 
 
 def without_listener(name: str) -> str:
-    """The config whose value holds where this one, under the prefix of a listener, is not set; other names as they are."""
+    """The name of a config without the prefix of a listener: its value applies where the listener's own is not set."""
     return _OF_LISTENER.sub("", name)
 
 

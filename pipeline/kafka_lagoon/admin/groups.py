@@ -41,7 +41,7 @@ from kafka_lagoon.wire.schema import Api
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 TYPES = (CLASSIC, CONSUMER, SHARE, STREAMS)
-STATES = (  # of all types
+STATES = (  # of groups of all types
     "Empty",
     "Stable",
     "PreparingRebalance",
@@ -51,7 +51,8 @@ STATES = (  # of all types
     "NotReady",
     "Dead",
 )
-# The types that a group may get: by its members' protocol (KIP-848), or while it is empty by a member of the other type.
+# The types that a group may change to: when its members upgrade their protocol (KIP-848), or when a member of the other type
+# joins it while it is empty.
 _MIGRATED = {CLASSIC: (CONSUMER, STREAMS), CONSUMER: (CLASSIC,), STREAMS: (CLASSIC,)}
 _DEAD = "Dead"
 _TASKS = ("active_tasks", "standby_tasks", "warmup_tasks")  # of a member of a streams group
@@ -83,10 +84,10 @@ class GroupListings:
 
 @frozen
 class GroupDescriptions:
-    """Descriptions and failures by group id; a group of a type that has no API here is in neither.
+    """Descriptions and failures by group id; a group whose type no API of ours describes is in neither.
 
-    `coordinator_ids` are the last known coordinators of all groups; `migrated` are listings of groups that have another type
-    meanwhile.
+    `coordinator_ids` are the last known coordinators of all groups; `migrated` are the listings of groups that changed their
+    type after they were listed.
     """
 
     descriptions: Mapping[str, Description]
@@ -98,9 +99,9 @@ class GroupDescriptions:
 def list_groups(cluster: Cluster, deadline: Deadline) -> GroupListings:
     """Every group that any broker coordinates; the coordinators are remembered.
 
-    Other brokers take over the groups of a broker that fails, so after a failure all brokers are asked once more, as after a
-    coordinator has moved. Groups of a partition of __consumer_offsets that has no leader are listed by none, which is a failure
-    of the list.
+    Other brokers take over the groups of a broker that fails, so after a failure all brokers are asked once more, as they are
+    after a coordinator has moved. No broker lists the groups of a partition of __consumer_offsets without a leader: such a
+    partition makes a failure of the list.
     """
     once = partial(_list_once, cluster, deadline)
     lists, short = list_of_coordinators(cluster, LIST_GROUPS, OF_GROUPS, deadline, once)
@@ -159,7 +160,7 @@ def described_as(listing: GroupListing) -> str:
 def describe_groups(cluster: Cluster, groups: Mapping[str, GroupListing], deadline: Deadline) -> GroupDescriptions:
     """Descriptions of listed groups from their coordinators, each by the API of its type.
 
-    A group that does not exist under its type is requested again under the types that it may have got since it was listed.
+    A group that does not exist under its type is requested again under the types that it may have changed to since.
     """
     descriptions, failures = _describe(
         cluster, {one: described_as(listing) for one, listing in groups.items()}, deadline

@@ -1,8 +1,9 @@
 """Decides whether an open transaction hangs.
 
 The rules are those of `kafka-transactions.sh find-hanging` with its default of 15 minutes: a transaction that has been open
-in a partition for longer hangs, unless its coordinator still lists the partition. Leaders say how old the last record is by
-its timestamp, which may be old in itself: so many transactions look old that end in a moment (see `confirmed`).
+in a partition for longer hangs, unless its coordinator still lists the partition. The age is that of the timestamp of the
+producer's last record. Producers may write old timestamps, so a transaction that looks old may end normally in a moment: see
+`confirmed`.
 """
 
 from kafka_lagoon.admin.transactions import Producers, ProducersTransactions
@@ -65,8 +66,8 @@ def verdict(
 def confirmed(judged: Verdict, partition: TopicPartition, producer: ProducerState, again: Producers) -> Verdict:
     """The verdict, if a transaction that seems to hang is still there in a later answer of the leader.
 
-    A coordinator forgets a partition after the leader has written the marker, so a transaction that it ended while it was
-    asked is gone from the leader by then.
+    A coordinator forgets a partition only after the leader has written the marker. So a transaction that ended while the
+    coordinator was asked is no longer open in the later answer.
     """
     if not judged.is_hanging:
         return judged

@@ -115,7 +115,7 @@ def _delete_topics(cluster: Cluster, topics: Mapping[str, str | None]) -> Sharde
         return DeleteTopicsRequest(topics=states, topic_names=() if ids else tuple(items), timeout_ms=timeout_ms)
 
     def name_of(result: Any) -> str:
-        return names.get(result.topic_id, "") if ids else result.name  # with an id, the name may be hidden from us
+        return names.get(result.topic_id, "") if ids else result.name  # the answer to an id may leave the name out
 
     return ShardedRequest(
         api=DELETE_TOPICS,

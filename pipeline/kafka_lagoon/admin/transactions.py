@@ -98,10 +98,10 @@ def list_transactions(
     producer_ids: Collection[int] = (),
     states: Collection[str] = (),
 ) -> Listings:
-    """List the transactions of all brokers, of these producers and in these states (none: of all); learn their coordinators.
+    """List the transactions of all brokers, and remember their coordinators. Empty `producer_ids` or `states` do not filter.
 
-    Brokers before Kafka 3.8 cannot filter by `longer_than_ms`: UNSUPPORTED_VERSION. The failure of NO_LEADER is about
-    partitions of __transaction_state without a leader, or whose leader changed: no broker may have listed their transactions.
+    Brokers before Kafka 3.8 cannot filter by `longer_than_ms`: UNSUPPORTED_VERSION. A failure under NO_LEADER is about
+    partitions of __transaction_state without a leader, or whose leader changed: perhaps no broker listed their transactions.
     """
     duration_filter = EVERY_DURATION if longer_than_ms is None else longer_than_ms
     request = ListTransactionsRequest(
@@ -128,7 +128,7 @@ def list_transactions(
 
 
 def _joined(first: Listings, second: Listings) -> Listings:
-    """Both lists as one. Of an id that is in both, the second list counts: its coordinator may have moved."""
+    """Merge two lists. For an id in both, the second list counts: its coordinator may have moved."""
     listed = {one.transactional_id for response in second.answers.values() for one in response.transaction_states}
     answers = dict(second.answers)
     for node_id, response in first.answers.items():
