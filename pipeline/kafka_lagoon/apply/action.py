@@ -88,14 +88,14 @@ def json_values(value: Any) -> Any:
 class ActionKind:
     """The functions that carry out actions of one kind.
 
-    `read` gives the live state of each action's resource, in the shape of `before` and `after`, or why it is not known.
-    `send` asks the cluster to do them, and returns the failures of those that it refused or did not answer for, and what it
-    said of others. With `validate_only`, which is passed only where `can_validate`, brokers check and change nothing.
+    `read` returns the live state of each action's resource, in the shape of `before` and `after`, or the failure to read it.
+    `send` requests the actions, and returns the failures of those that the cluster refused or did not answer, and its messages
+    about others. With `validate_only`, which is passed only where `can_validate`, brokers check and change nothing.
 
-    Of an action whose outcome is not known, the live state decides: `is_done` whether it was carried out, `is_undone` whether
-    nothing of it was. `already` are error codes that say that there is nothing to do any more. The state was another when it
-    was read before, so the live state decides then, too: a broker sends a request to the controller again if the controller
-    moves or closes the connection, and passes on what the second request was answered.
+    The live state decides about an action whose outcome is not known: `is_done` if it was carried out, `is_undone` if nothing
+    of it was. It also decides after an error code in `already`, which says that there is nothing left to do. The resource had
+    another state before the action was sent, so the action itself may have changed it: a broker that forwards a request to the
+    controller sends it again if the controller moves or closes the connection, and returns the answer to the second request.
     """
 
     name: str
@@ -127,7 +127,7 @@ def sending_order(kinds: Iterable[str]) -> Callable[[Action], tuple[bool, int]]:
 class Plan:
     """Actions for one cluster in the order in which they are carried out; `cluster` is its name in the settings.
 
-    A plan is not `is_whole` if something is left out that has to wait: then no action with a guard is sent.
+    `is_whole` is false if the plan leaves out something that has to wait: then no action with a guard is sent.
     """
 
     cluster: str

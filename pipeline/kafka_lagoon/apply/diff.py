@@ -43,7 +43,7 @@ def _config_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
     """Config changes of resources whose configs were read; a new topic gets its configs when it is created."""
     for resource_type, name, configs, path in written_configs(desired):
         described = live.configs.get(resource_type, {})
-        if name in described:  # also if nothing is set on it, and brokers list nothing then
+        if name in described:  # a resource on which nothing is set is described, too, without values
             values, unset_others = described[name], desired.owns.is_owned(resource_type, name)
             yield from _changed(desired, live, resource_type, name, values, configs, path, unset_others=unset_others)
     for resource_type, section in CONFIG_SECTIONS.items():

@@ -143,7 +143,8 @@ class Live:
     def known(self, resource_type: str, key: str) -> ConfigValue | None:
         """The name and type of a config on any resource of the type; None if brokers do not list it.
 
-        With a listener's name before it, brokers list it only where it is set, and then as read-only, which it is not.
+        Brokers list a config with the prefix of a listener only where it is set, and then wrongly as read-only: whether it is
+        read-only is taken from the config without the prefix.
         """
         known, base = self.known_configs.get(resource_type, {}), without_listener(key)
         value, without_prefix = known.get(key), known.get(base)
@@ -210,7 +211,7 @@ def _down(
     failures: list[Failure],
     deadline: Deadline,
 ) -> frozenset[int]:
-    """Brokers that are registered or have replicas, and do not run: metadata leave them out."""
+    """Brokers that are registered or have replicas, and do not run: the metadata leaves them out."""
     registered = registered_brokers(cluster, deadline)
     if isinstance(registered, Failure):
         failures.append(registered)
@@ -256,7 +257,7 @@ def _moving(
         partitions = dict(known.partitions)
         for move in topic.partitions:
             before = partitions.get(move.partition_index)
-            if before is None:  # it was added after the metadata were read, which all else is about
+            if before is None:  # it was added after the metadata was read
                 continue
             partitions[move.partition_index] = LivePartition(
                 replicas=move.replicas,
@@ -340,9 +341,10 @@ def _newer_groups(cluster: Cluster, failures: list[Failure], deadline: Deadline)
 def _samples(
     cluster: Cluster, resource_type: str, names: Collection[str], topics: Mapping[str, LiveTopic]
 ) -> list[str]:
-    """A resource that shows which configs there are, if none of those that are described does: <default> has what is set.
+    """A resource to describe for the names and types of configs, if none of the described ones lists all of them.
 
-    Groups are described whether or not they exist, so those that are written show it; subscriptions have the same few keys.
+    <default> of brokers lists only the configs that are set. Groups need no sample, because brokers describe also groups that
+    do not exist. Nor do subscriptions of client metrics, which have three known configs.
     """
     if resource_type == "broker":
         return [] if set(names) - {DEFAULT} else [str(broker_id) for broker_id in sorted(cluster.brokers)[:1]]

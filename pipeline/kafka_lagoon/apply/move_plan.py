@@ -19,7 +19,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 
 @dataclass(slots=True)
 class _Moves:
-    """Targets of partitions as they are decided, and where each is written; those that we chose are `proposed`."""
+    """The replicas that partitions get, and the place in the file that decides them; those that we chose are `proposed`."""
 
     desired: DesiredState
     live: Live
@@ -29,7 +29,7 @@ class _Moves:
     faults: list[str] = field(default_factory=list)
 
     def propose(self, partition: TopicPartition, replicas: Replicas, path: Path) -> None:
-        """Decide on replicas that no file has written: they follow from an earlier proposal, and take its place."""
+        """Set replicas that we chose. They were computed from an earlier proposal for the partition, and replace it."""
         if partition not in self.decided or partition in self.proposed:
             self.proposed.add(partition)
             self.decided[partition], self.targets[partition] = path, replicas
@@ -37,7 +37,7 @@ class _Moves:
             self.decide(partition, replicas, path)
 
     def decide(self, partition: TopicPartition, replicas: Replicas, path: Path) -> None:
-        """Decide on replicas that the file has written; a proposal of as many replicas gives way to them."""
+        """Set replicas that the file has. They replace a proposal with the same number of replicas."""
         if partition in self.proposed and len(replicas) == len(self.targets[partition]):
             self.proposed.remove(partition)
             self.decided[partition], self.targets[partition] = path, replicas
@@ -62,7 +62,7 @@ def needs_moves(desired: DesiredState, topics: Mapping[str, LiveTopic]) -> bool:
 
 
 def _may_be_moving(live: LiveTopic) -> bool:
-    """True if a replica on a broker that runs is not in sync: as one that a move adds, which metadata do not tell apart."""
+    """True if a replica on a running broker is not in sync: a move may be adding it, which the metadata does not show."""
     return any(
         set(partition.replica_nodes) - set(partition.isr_nodes) - set(partition.offline_replicas)
         for partition in live.metadata.partitions
@@ -142,7 +142,7 @@ def may_touch(desired: DesiredState, topic: str, path: Path, faults: list[str]) 
 
 
 def chosen_topics(desired: DesiredState, live: Live, topics: Sequence[str], path: Path, faults: list[str]) -> list[str]:
-    """The named topics that there are and that may be touched; a fault for each other."""
+    """The named topics that exist and that the file may change; a fault for each other name."""
     chosen = []
     for name in topics:
         if name not in live.topics:
@@ -155,7 +155,7 @@ def chosen_topics(desired: DesiredState, live: Live, topics: Sequence[str], path
 def chosen_partitions(
     desired: DesiredState, live: Live, wanted: OfPartitions, faults: list[str]
 ) -> list[TopicPartition]:
-    """The chosen partitions that there are and that may be touched; of all topics if none is chosen."""
+    """The chosen partitions that exist and that the file may change; those of all topics if none is chosen."""
     names = chosen_topics(desired, live, wanted.topics, wanted.path, faults)
     if not (wanted.topics or wanted.partitions):
         names = [name for name in live.topics if desired.owns.may_touch("topic", name)]
@@ -194,7 +194,7 @@ def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
 
 
 def _by_leaving_brokers(desired: DesiredState, topics: Collection[str]) -> dict[frozenset[int], set[str]]:
-    """Topics by the brokers that are to be emptied of them: a replica must not go from one of these to another."""
+    """Topics by the set of brokers that they leave: a replica must not move from one of these brokers to another."""
     emptied = [(one.broker, frozenset(one.topics)) for one in desired.actions if isinstance(one, EmptyBroker)]
     groups: dict[frozenset[int], set[str]] = {}
     for topic in sorted(topics):

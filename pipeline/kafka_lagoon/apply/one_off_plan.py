@@ -49,13 +49,13 @@ _WITHOUT_MEMBERS = ("Empty", "Dead")
 
 @dataclass(slots=True)
 class OneOffPlan:
-    """Actions, and what is wrong with those that were asked for, could not be read, or is worth a line."""
+    """Actions, the faults of requested ones, failures to read the cluster, and notes."""
 
     actions: list[Action] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    undone: list[str] = field(default_factory=list)  # what has to wait, and why
+    undone: list[str] = field(default_factory=list)  # changes that have to wait, with the reason
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ class PlanResult:
     actions: Sequence[Action]
     notes: Sequence[str]
     failures: Sequence[Failure]
-    undone: Sequence[str] = ()  # what has to wait, and why; so have the actions with guards
+    undone: Sequence[str] = ()  # changes that have to wait, with the reason; actions with guards wait for them
 
     @property
     def is_complete(self) -> bool:
@@ -91,7 +91,7 @@ def wanted_of(desired: DesiredState) -> Wanted:
 
 
 def in_order(actions: Sequence[Action]) -> list[Action]:
-    """In the order in which they are sent, then by name; the same action that is written twice once."""
+    """The actions in the order in which they are sent, then by name, without repetitions."""
     order = sending_order(KINDS)
     by_place = sorted(actions, key=lambda action: (order(action), action.resource, action.source or ""))
     kept: list[Action] = []

@@ -64,9 +64,9 @@ def with_factor(
 ) -> dict[TopicPartition, Replicas]:
     """New replicas with another replication factor for the partitions of `in_sync`; there must be as many brokers.
 
-    Added brokers are in racks that the partition does not have yet. Removed ones do not run or are not in sync, or else are
-    in racks that it has twice; the preferred leader stays unless another replica has more of the records. The `loads` of all
-    partitions follow the proposals.
+    Added replicas are in racks with the fewest replicas of the partition. Removed ones are on brokers that do not run, or are
+    not in sync, or else are in racks with several replicas. The preferred leader stays if it is in sync.
+    The `loads` of all partitions follow the proposals.
     """
     proposed = {}
     for partition in sorted(in_sync):
@@ -95,9 +95,9 @@ def _led_by_the_least_loaded(replicas: Replicas, loads: Loads) -> Replicas:
 
 
 def _without_one(replicas: Replicas, racks: Racks, in_sync: Replicas, loads: Loads) -> Replicas:
-    """Remove the replica that can best be spared.
+    """Remove the least useful replica: on a broker that does not run, else one that is not in sync.
 
-    On a broker that is gone, then one that is not in sync, then any but the preferred leader, in a rack that occurs twice.
+    If there is none, one that is not the preferred leader, in the rack with the most replicas.
     """
     used = Counter(racks.get(broker_id) for broker_id in replicas)
 

@@ -37,7 +37,7 @@ _UNLISTED = (
 
 @frozen
 class Aborts:
-    """Actions for the transactions that hang, failures for the others, and notes for whoever confirms them."""
+    """Actions for the transactions that hang, failures for the others, and notes for the user who confirms the actions."""
 
     actions: list[Action]
     failures: list[Failure]
@@ -53,7 +53,7 @@ def abort_actions(
     producer_id: int | None = None,
     source: str | None = None,
 ) -> Aborts:
-    """Abort the open transactions that hang, of all producers or one, with any first offset or one.
+    """Make actions that abort hanging transactions: all, or those of one producer or with one start offset.
 
     The rules are those of `kafka-transactions.sh find-hanging`.
     """

@@ -2,8 +2,8 @@
 
 In YAML 1.1, which PyYAML constructs, `no` is false, `1:30` is 90 and `010` is 8. Here only true, false, null and plain numbers
 are not text, and `+7` and `-0` are no plain numbers; keys are always text. A key that is written twice is a fault, and so is a
-value with a tag. Merge keys (`<<`) of YAML 1.1 are understood, because files have defaults by them. What aliases and merges
-repeat is bounded, and so is depth.
+value with a tag. Merge keys (`<<`) of YAML 1.1 are understood, because files use them for defaults. The number of values that
+aliases and merges repeat is limited, and so is the depth of nesting.
 """
 
 import re

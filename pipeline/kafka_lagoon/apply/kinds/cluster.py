@@ -189,7 +189,7 @@ def _read_brokers(
 
 
 def _is_registered(action: Action, live: State) -> bool:
-    """False where brokers do not tell which brokers are registered: then nothing shows that the broker still is."""
+    """False where brokers do not list registered brokers: nothing shows then that this one is still registered."""
     return live is not None and live["fenced"] is not None and same_state(live, action.before)
 
 

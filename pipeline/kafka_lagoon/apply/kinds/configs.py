@@ -55,7 +55,7 @@ def config_resource(resource: Resource) -> ConfigResource:
 
 
 def named_resource(resource_type: int, name: str) -> ConfigResource:
-    """The resource with a name: <default> is all brokers, and a name like others of groups and client metrics."""
+    """The resource with a name. <default> means all brokers; groups and client metrics may have it as an ordinary name."""
     return ConfigResource(resource_type, "" if (resource_type, name) == (BROKER, ALL_BROKERS) else name)
 
 

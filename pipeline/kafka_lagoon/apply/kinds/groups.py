@@ -156,7 +156,7 @@ def _commits(fetched: CommittedOffsets, failures: dict[GroupPartition | str, Fai
                     if partition.error_code != UNSTABLE_OFFSET_COMMIT and partition.committed_offset >= 0:
                         states[item] = commit_state(_commit(partition))
                     elif partition.error_code == UNSTABLE_OFFSET_COMMIT and group_id not in fetched.replaced:
-                        # Without the second answer it is not known that nothing is stored.
+                        # A state is missing only if nothing is stored, which the missing second answer does not say.
                         failures[item] = failure_of(
                             OFFSET_FETCH, Scope.group_partition(*item), UNSTABLE_OFFSET_COMMIT, explanation=_PENDING
                         )
