@@ -10,7 +10,10 @@ _NAT64, _COMPATIBLE = IPv6Network("64:ff9b::/96"), IPv6Network("::/96")
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Return host and port of `host:port` or `[ipv6]:port`, without a `SASL_SSL://`; ValueError for anything else."""
+    """Return host and port of `host:port` or `[ipv6]:port`, without a protocol such as `SASL_SSL://` before them.
+
+    ValueError for anything else.
+    """
     match = _ADDRESS.fullmatch(text.strip())
     if not match or not 0 < int(match["port"]) <= _HIGHEST_PORT:
         raise ValueError(f"{text!r} is not host:port")

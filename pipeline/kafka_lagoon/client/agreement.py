@@ -24,7 +24,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 OF_GROUPS, OF_TRANSACTIONS = "__consumer_offsets", "__transaction_state"
-COORDINATOR_MOVED = "COORDINATOR_MOVED"  # each of two lists was requested while coordinators changed
+COORDINATOR_MOVED = "COORDINATOR_MOVED"  # coordinators changed during the list, and again when it was repeated
 
 _PARTITION_INDEX = attrgetter("partition_index")
 _OF_ANSWERS = frozenset({"throttle_time_ms"})  # fields that are about the answer, and not about the cluster
@@ -106,7 +106,7 @@ def is_same_metadata(first: MetadataResponse, second: MetadataResponse) -> bool:
 
 
 def agreed_brokers(several: Sequence[MetadataResponse]) -> tuple[MetadataBroker, ...]:
-    """The brokers that two of three answers name, each as two describe it or else as the last one does."""
+    """The brokers that two of three answers name, as two of them describe each, or else the last one."""
     named = by_item([brokers_by_id(one) for one in several]).values()
     return tuple(broker for some in named if (broker := majority(some)))
 
@@ -145,7 +145,7 @@ def agree_on_brokers(cluster: Cluster, deadline: Deadline) -> None:
         if _addresses(cluster) != known:
             cluster.refresh((), deadline, answered | {cluster.answered_by})
     except (ConnectionFailed, WireError, BrokerError):
-        return  # requests to these brokers will fail, and tell
+        return  # requests to these brokers will fail, and report it
 
 
 def _addresses(cluster: Cluster) -> dict[int, str]:
@@ -164,11 +164,12 @@ def content(value: Any, left_out: frozenset[str] = _OF_ANSWERS) -> Any:
 def list_of_coordinators(
     cluster: Cluster, api: Api[Any, Any], topic: str, deadline: Deadline, list_once: Callable[[], T]
 ) -> tuple[Sequence[T], Failure | None]:
-    """One or two lists of what `topic` stores, each of all brokers, and a failure if something may be in none of them.
+    """List the groups or transactions that `topic` stores, from all brokers; a failure if some may be missing.
 
-    The leader of a partition of __consumer_offsets or __transaction_state coordinates what is stored in it. Without a leader no
-    broker lists those groups or transactions, and none reports an error. Nor does any if the leader changes during the list:
-    the new leader may have answered before the change, and the old one after it. Then the list is requested once more.
+    The leader of a partition of __consumer_offsets or __transaction_state coordinates the groups or transactions in it. If the
+    partition has no leader, no broker lists them, and none reports an error. The same may happen if the leader changes during
+    the list: the new leader may have answered before the change, and the old one after it. Then the list is requested once
+    more, and both lists are returned.
     """
     lists: list[T] = []
     try:
@@ -179,7 +180,7 @@ def list_of_coordinators(
         after = cluster.refresh_elsewhere((topic,), deadline)
         if _leaders(after) == _leaders(before) and brokers_by_id(after) == brokers_by_id(before):
             return lists, _offline_partitions(cluster, api, topic, before)
-        # Brokers publish a new leader first and load the partition after that. In between the new leader lists nothing of it.
+        # A new leader is published before it has loaded the partition. Until then it lists nothing of it.
         deadline.pause(cluster.settings.retry_backoff_max_ms / 1000)
         lists.append(list_once())
         last = agreed_metadata(cluster, (topic,), deadline)
@@ -193,8 +194,8 @@ def list_of_coordinators(
 def _leaders(metadata: MetadataResponse) -> Mapping[int, tuple[int, int]]:
     """Leader and leader epoch of each partition of the one topic that was requested.
 
-    There is no such topic until the first group or transaction. Where we may not describe it, brokers answer
-    TOPIC_AUTHORIZATION_FAILED without partitions: then the list is believed.
+    It is empty before the first group or transaction, when there is no such topic, and without permission to describe the
+    topic (TOPIC_AUTHORIZATION_FAILED). The list is believed then.
     """
     return {
         partition.partition_index: (partition.leader_id, partition.leader_epoch)
@@ -220,7 +221,7 @@ def _moved_partitions(
 ) -> Failure | None:
     """A failure of the list if partitions changed their leader during the first list and again during the second.
 
-    Equal leaders before the first list and after the second are no change: the broker that named another one was behind.
+    A leader that is the same before the first list and after the second did not change: the metadata in between was old.
     """
     leaders = by_item([_leaders(metadata) for metadata in several])
     moved = sum(len(set(some)) == len(several) for some in leaders.values())

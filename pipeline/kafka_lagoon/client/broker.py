@@ -104,7 +104,7 @@ class Broker:
         for attempt in range(1, attempts + 1):
             try:
                 while not self._run(calls, _open(replies), replies, deadline):
-                    self._disconnect()  # each time one more request has its error
+                    self._disconnect()  # a response was too large: at least one more request has its error now
                 self.failing = False
                 break
             except (ConnectionFailed, WireError, BrokerError) as error:
@@ -113,9 +113,8 @@ class Broker:
                 may_retry = may_retry and not (may_have_arrived(error) and any(calls[i].once for i in _open(replies)))
                 if not may_retry or not deadline.pause(next(pauses)):
                     break
-            except (
-                BaseException
-            ):  # Ctrl-C, say: the answer that is on its way would be taken for that to another request
+            except BaseException:
+                # After Ctrl-C, for example: the next request would get the answer that is still on its way.
                 self._disconnect()
                 raise
         return [reply for reply in replies if reply is not None]
@@ -126,7 +125,7 @@ class Broker:
         """Send a request that has no response (Produce with acks=0); returns when its last byte has been sent."""
         try:
             self._ready(deadline).keep_pace(deadline)
-            session = self._ready(deadline)  # again: it may have expired during the wait
+            session = self._ready(deadline)  # once more: the session may have expired during the wait
             version = session.version(api, within)
             outgoing = bytearray(session.unanswered_frame(api, version, request))
             while outgoing:
@@ -171,7 +170,7 @@ class Broker:
         sent_at: list[float] = []
         while answered < len(ready):
             if not session.in_flight:
-                session.keep_pace(deadline)  # first: the session may expire, or count as idle, while it waits
+                session.keep_pace(deadline)  # before `_ready`: the session may expire during the wait
                 session = self._ready(deadline)
             while (
                 len(sent_at) < len(ready)
@@ -212,9 +211,10 @@ class Broker:
         return session.move(outgoing, deadline)
 
     def _ready(self, deadline: Deadline) -> Session:
-        """The open session or a new one, when it may be used: not throttled, not expired. Nothing may be in flight.
+        """The open session or a new one, once it is neither throttled nor expired. Nothing may be in flight.
 
-        A session that was idle for long is not used: a request that is sent once would be lost if the broker has closed it.
+        A session that was idle for long is replaced: the broker may have closed it, which would fail a request that must not be
+        sent twice.
         """
         if self._session and self._session.is_idle:
             self._disconnect()
@@ -232,7 +232,7 @@ class Broker:
         try:
             self._session = Session.open(self.node_id, self.host, self.port, self._access, deadline)
         except ConnectionFailed as failure:
-            is_ours = failure.address in (self.address, f"[{self.host}]:{self.port}")  # not that of a token endpoint
+            is_ours = failure.address in (self.address, f"[{self.host}]:{self.port}")  # and not of a token endpoint
             if is_ours and failure.phase in _ADDRESS_PHASES and self._is_advertised():
                 failure.hint = (
                     f"; broker {self.node_id} advertises this address: make it reachable from here, or change the "

@@ -64,12 +64,11 @@ class Cluster:
         self.controller_id: int | None = None  # as metadata names it: the true one only under ZooKeeper
         self.cluster_id: str | None = None
         self.answered_by = ""  # the address that `ask_any` asked last
-        self.refusals: dict[
-            Failure, None
-        ] = {}  # items that were left out of descriptions of the cluster and its topics, each once
+        # Items that were left out of descriptions of the cluster and its topics, each once.
+        self.refusals: dict[Failure, None] = {}
         # Brokers that a request spent its whole deadline on; they get one attempt until they answer.
         self.unreachable: set[int] = set()
-        self._left_at: dict[int, float] = {}  # when metadata named a broker no more
+        self._left_at: dict[int, float] = {}  # time of the first metadata that left out a broker
         self._coordinators: dict[tuple[int, str], int] = {}  # broker ids by FindCoordinator's type of key, and key
         self._bootstrap = [self._broker(None, host, port) for host, port in settings.addresses()]
         self._threads: ThreadPoolExecutor | None = None
@@ -122,7 +121,7 @@ class Cluster:
         return response
 
     def refresh_elsewhere(self, topics: Collection[str], deadline: Deadline) -> MetadataResponse:
-        """Refresh after a leader or the controller turned out to be another one: the broker that named it is asked last."""
+        """Refresh from another broker than last time, because that one named a leader or controller that is not."""
         return self.refresh(topics, deadline, {self.answered_by})
 
     def api_versions(self) -> list[ApiVersionsResponse]:
@@ -156,8 +155,8 @@ class Cluster:
     ) -> dict[str, int]:
         """Ask for the coordinators of these groups, transactions or shares; returns the error codes of those without one.
 
-        Only for those that exist: the request creates __consumer_offsets, and so on. A key without a coordinator keeps the
-        last known one. Addresses in `other_than` are asked last.
+        Call it only for keys that exist, because the request creates topics such as __consumer_offsets. A key without a
+        coordinator keeps the last known one. Addresses in `other_than` are asked last.
         """
         request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=tuple(keys))
         refused: dict[str, int] = {}
@@ -228,7 +227,7 @@ class Cluster:
         def ask(node_id: int) -> list[Reply]:
             replies = self.brokers[node_id].ask_all(calls[node_id], deadline)
             if not all(isinstance(reply.outcome, PipelineError) for reply in replies):
-                self.unreachable.discard(node_id)  # it was restarted, or only our own pace took all of the time
+                self.unreachable.discard(node_id)  # the broker is back, or only our own pace used up the deadline
             return replies
 
         if len(calls) > 1:
@@ -238,7 +237,7 @@ class Cluster:
         return ((node_id, ask(node_id)) for node_id in calls)
 
     def _interrupt(self) -> None:
-        """End what threads wait for; `close` follows."""
+        """Interrupt the requests that threads wait for; `close` follows."""
         for broker in list(self.brokers.values()):
             broker.interrupt()
 
@@ -279,7 +278,7 @@ class Cluster:
         self.cluster_id = cluster_id or self.cluster_id
 
     def learn_brokers(self, brokers: Iterable[MetadataBroker]) -> None:
-        """Know these brokers from now on, and no others: those of an answer, or those that several answers agree on."""
+        """Replace the known brokers: by those of an answer, or those that several answers agree on."""
         known = self.brokers
         self.brokers = {one.node_id: self._known(known.pop(one.node_id, None), one) for one in brokers}
         for node_id, gone in known.items():

@@ -21,12 +21,12 @@ def in_order(
     most: int,
     interrupt: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[T, R]]:
-    """Yield each item with its result; an exception is raised in its place, and nothing is begun after it.
+    """Yield each item with its result, in order. An exception is raised in place of its result, and no item is begun after it.
 
-    What runs then is waited for; on Ctrl-C `interrupt` is called first, to end it.
+    The items that run at that moment are waited for; on Ctrl-C `interrupt` is called first, to end them.
 
-    While the caller works, at most `most` items run, and so many results wait. While it waits for an item that takes long,
-    those that end make room for others, so that one slow item does not hold up the rest.
+    While the caller works, at most `most` items run, and at most as many results wait. While the caller waits for a slow item,
+    items that end make room for others.
     """
     waiting = iter(items)
     begun: deque[tuple[T, Future[R]]] = deque()

@@ -23,12 +23,11 @@ class ApiStats:
     answers: int = 0
     answer_bytes: int = 0
     throttle_ms: int = 0
-    most_in_flight: int = (
-        0  # requests of the connection that waited for a response when a request of this API was sent, itself included
-    )
+    # Most requests of the connection without a response when a request of this API was sent, itself included.
+    most_in_flight: int = 0
     first_sent_at: float = float("inf")  # of the requests that were answered
     last_answered_at: float = float("-inf")
-    elapsed_elsewhere_ms: int = 0  # the longest time in another process, whose clock is not compared with ours
+    elapsed_elsewhere_ms: int = 0  # longest elapsed time of another process, whose monotonic clock is not ours
 
     @property
     def elapsed_ms(self) -> int:

@@ -248,7 +248,7 @@ class _ChunkCall(Generic[I]):
         return Call(request.api, request.build(self.items), request.within, request.once)
 
     def halves(self) -> "Sequence[_ChunkCall[I]]":
-        """Two requests about half of the items each."""
+        """Two requests, each for half of the items."""
         middle = len(self.items) // 2
         return [_ChunkCall(self.gathering, some) for some in (self.items[:middle], self.items[middle:])]
 
@@ -307,7 +307,7 @@ def _divide(route: Route[I], gathering: _Gathering[I, Any]) -> _Division[I]:
 
 
 def _may_be_halved(chunk_call: _ChunkCall[I], reply: Reply) -> bool:
-    """True if the answer was too large, and answers about fewer items may not be."""
+    """True if the answer was too large, and the request can be sent again in two parts."""
     is_too_large = isinstance(reply.outcome, FrameTooLarge) and reply.outcome.is_beyond_limit
     return is_too_large and len(chunk_call.items) > 1 and not chunk_call.gathering.request.once
 

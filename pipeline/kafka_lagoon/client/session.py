@@ -51,10 +51,7 @@ _WITHOUT_ANSWER = (
     "and brokers whose quota connection_creation_rate is exceeded"
 )
 _RENEWED_AT = (0.85, 0.95)  # of the session's lifetime, at random as in Kafka's clients, so that renewals are spread
-_RENEWED_AFTER_S = (
-    1.0  # brokers refuse to re-authenticate more often; later does no harm, the next request waits for it
-)
-
+_RENEWED_AFTER_S = 1.0  # brokers refuse to re-authenticate more often
 _IDLE_S = 180.0  # brokers close a connection after 10 minutes (connections.max.idle.ms), load balancers after 4 or 5
 
 
@@ -68,8 +65,8 @@ class Access:
     clock: Clock
     request_stats: RequestStats
     pace: Pace
-    cluster_id: Callable[[], str | None]  # the id that the cluster's first answer named, None before it
-    ip_addresses: dict[tuple[str, int], str] = field(default_factory=dict)  # that worked last time, by host and port
+    cluster_id: Callable[[], str | None]  # the id in the cluster's first answer, None before it
+    ip_addresses: dict[tuple[str, int], str] = field(default_factory=dict)  # the last that worked, by host and port
 
 
 class Session:
@@ -145,7 +142,7 @@ class Session:
 
     @property
     def is_idle(self) -> bool:
-        """True if there was no response for so long that the broker may have closed the connection."""
+        """True if the last response is so long ago that the broker may have closed the connection."""
         return not self.in_flight and self._clock.monotonic() - self._answered_at >= _IDLE_S
 
     def version(self, api: Api[Any, Any], within: Versions | None) -> int:
@@ -183,7 +180,7 @@ class Session:
     def keep_pace(self, deadline: Deadline) -> None:
         """Wait until another request may be sent, where a limit of bytes a second is set."""
         if not self._pace.wait(deadline):
-            phase = "exchange" if self.in_flight else "throttled"  # then nothing has arrived
+            phase = "exchange" if self.in_flight else "throttled"  # throttled: no request has been sent
             raise DeadlinePassed(self.address, phase, deadline.budget_ms)
 
     def record(self, answer: ReceivedResponse, sent_at: float) -> None:

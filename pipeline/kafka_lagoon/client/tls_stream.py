@@ -128,7 +128,7 @@ def secured(stream: "socket.socket", tls: ssl.SSLContext, host: str, address: st
     except ValueError as cause:
         stream.close()
         raise ConnectionFailed(address, "tls", f"{name!r} is not a name that a certificate can have") from cause
-    except OSError as cause:  # the peer has reset the connection since it accepted it: wrapping it looks at its state
+    except OSError as cause:  # wrapping fails if the peer has already reset the connection
         stream.close()
         raise ConnectionLost(address, "tls", tls_faults.CLOSED, in_flight=0) from cause
     try:
