@@ -62,7 +62,7 @@ class _Lake:
     def _replace(
         self, _: Any, old: Sequence[LiveFile], new: Mapping[date, Sequence[DataFile]], *__: Any, **rows: bool
     ) -> int:
-        assert rows == {"rows_go": True, "rows_come": False}
+        assert rows == {"removes_rows": True, "adds_rows": False}
         self.commits += 1
         if self.is_committed or not self.faults:
             self.added = [file.url for of_day in new.values() for file in of_day]
@@ -77,7 +77,7 @@ class _Lake:
         """Replace the files of the days by new ones."""
         new = {day: [written(f"{LOCATION}/snapshot_date={day}/new.parquet")] for day in days}
         self.files |= {file.url for of_day in new.values() for file in of_day}
-        replacement = Replacement(old=self._old, new=new, rows_go=True)
+        replacement = Replacement(old=self._old, new=new, removes_rows=True)
         return replace_files(self, TABLE, replacement, CLOCK)  # type: ignore[arg-type]
 
     def _old(self, _: Any) -> Sequence[LiveFile] | None:

@@ -187,17 +187,17 @@ def _conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _commit(warehouse: Warehouse, table: Table, joined: Sequence[_Joined], clock: Clock) -> bool:
-    """Replace old files by new ones; False if that is no longer possible, and then the new ones are removed."""
+    """Replace old files by new ones. If that is no longer possible, remove the new ones and return False."""
     before = [file for part in joined for file in part.before]
     made = [(part.day, part.after) for part in joined if part.after]
     after = {day: [file for _, file in of_day] for day, of_day in groupby(made, key=itemgetter(0))}
-    rows_go = any(part.after is None or part.removed for part in joined)
+    removes_rows = any(part.after is None or part.removed for part in joined)
 
     def old(state: State) -> Sequence[LiveFile] | None:
         live = {file.path for file in warehouse.kernel.live_files(state)}
         return before if all(file.path in live for file in before) else None
 
-    if not replace_files(warehouse, table, Replacement(old=old, new=after, rows_go=rows_go), clock):
+    if not replace_files(warehouse, table, Replacement(old=old, new=after, removes_rows=removes_rows), clock):
         return False
     warehouse.kernel.checkpoint(warehouse.locations[table.name])  # otherwise every reader would parse the long commit
     return True

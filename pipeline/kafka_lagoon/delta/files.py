@@ -79,7 +79,7 @@ class DescribedFile:
 def url_of(location: str, path: str) -> str:
     """The URL of a file that the log of the table at `location` names, in the form in which Hadoop lists files.
 
-    The path is escaped. It is relative to the table, or absolute, as clones and some engines write it.
+    `path` is escaped. It is relative to the table or absolute; clones and some engines write absolute paths.
     """
     plain = unquote(path)
     if path.startswith("/"):
@@ -91,9 +91,9 @@ def url_of(location: str, path: str) -> str:
 
 
 def described_file(location: str, add: Mapping[str, Any]) -> DescribedFile:
-    """Parse an `add` action of the log of the table at `location`; TableError if it is none, or has a deletion vector.
+    """Parse an `add` action of the log of the table at `location`; TableError if it cannot be parsed.
 
-    The file still has the rows that a deletion vector deletes.
+    TableError also if it has a deletion vector: the file still has the rows that the vector deletes.
     """
     with reading(f"an add action in the log of {location}"):
         if add.get("deletionVector") is not None:

@@ -22,7 +22,7 @@ _ROW_OPERATIONS = frozenset({"DELETE", "UPDATE", "MERGE", "TRUNCATE"})
 _RESTORE = "RESTORE"
 CLOCKS_DIFFER_MS = 3_600_000  # commits have the time of their writer's clock
 _READ_AT_ONCE = 16  # commits; on object stores each is a request
-_OF_A_FILE: Mapping[str, Any] = {"add": None}  # in place of an action whose content does not matter
+_OF_A_FILE: Mapping[str, Any] = {"add": None}  # stands for any action about a file whose content is not read
 
 
 class Kind(StrEnum):
@@ -38,10 +38,11 @@ class Kind(StrEnum):
 
 @frozen
 class Commit:
-    """A commit of a table's log; `restored_version` of a RESTORE to a version, `transactions` by application id.
+    """A commit of a table's log.
 
-    `at_ms` is the writer's clock, 0 if the commit does not have it. `has_only_domains`: it is ours, and sets domain metadata
-    and nothing else.
+    `at_ms` is the time by the writer's clock, 0 if the commit has none. `restored_version` is the version that a RESTORE went
+    back to, `transactions` are versions by application id. `has_only_domains` is true if the commit is ours and sets only
+    domain metadata.
     """
 
     version: int
@@ -54,9 +55,9 @@ class Commit:
     has_only_domains: bool = False
 
     def is_before(self, time_ms: int) -> bool:
-        """True if no commit from `time_ms` on is among this one and those before it: it is older, or not in the log any more.
+        """True if this commit and all earlier ones are from before `time_ms`: by its time, or because its log file is gone.
 
-        Delta's protocol lets writers leave the time out, which says nothing.
+        False if the commit has no time, which Delta's protocol allows.
         """
         return self.kind is Kind.GONE or 0 < self.at_ms < time_ms
 
@@ -117,7 +118,7 @@ def _commit_of(version: int, log: bytes) -> Commit:
 
 
 def _actions(log: bytes) -> Iterator[Mapping[str, Any]]:
-    """The actions of a commit; of our own commits, which may have thousands of files, those about files without content."""
+    """The actions of a commit. In our own commits, which may have thousands of files, actions about files are not parsed."""
     is_ours = False
     for line in log.splitlines():
         if is_ours and line.startswith((b'{"add"', b'{"remove"')):

@@ -13,11 +13,11 @@ _CTRL_C = {signal.SIGINT}
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Hold Ctrl-C back until the block ends, and then raise it. What handles it afterwards is what handled it before.
+    """Hold Ctrl-C back until the block ends, then raise it. The handler of SIGINT is the same after the block as before.
 
-    A JVM that is interrupted while it starts may stay behind. Processes that start in the block inherit that SIGINT is blocked:
-    Spark's Python workers never see it, so none of them fails before the driver has heard of it. From the block on, py4j does
-    not log, with a traceback, that Ctrl-C interrupted a call of Java, or that its JVM has ended: the call raises both.
+    A JVM that is interrupted while it starts may stay behind. Processes that start in the block inherit a blocked SIGINT, so
+    Spark's Python workers never see it, and none of them fails before the driver is interrupted. From then on py4j does not
+    log a traceback when Ctrl-C interrupts a call of Java or the JVM has ended, because the call raises an exception anyway.
     """
     logging.getLogger().addFilter(_is_not_raised)
     if current_thread() is not main_thread():  # only the main thread may set handlers, and Ctrl-C interrupts no other
@@ -33,9 +33,8 @@ def held_back() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(
-            signal.SIGINT, note
-        )  # a handler that was set in the block would run as soon as Ctrl-C is unblocked
+        # A handler that was set in the block would run as soon as Ctrl-C is unblocked.
+        signal.signal(signal.SIGINT, note)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _CTRL_C)
         signal.signal(signal.SIGINT, handler)
         if was_sent:  # it is also why the block may have failed: spark-submit's JVM ends by Ctrl-C

@@ -108,7 +108,7 @@ class Kernel:
         )
 
     def _refuse_closed(self, location: str) -> None:
-        """TableError if this user may not enter a table's folder, where Delta Kernel finds no table."""
+        """TableError if this user may not enter a table's folder: to Delta Kernel such a table does not exist."""
         folder = self.storage.local(location)
         if folder is not None:
             is_folder(folder / "_delta_log")
@@ -166,21 +166,22 @@ class Kernel:
         files: Mapping[date, Sequence[DataFile]],
         now_ms: int,
         *,
-        rows_go: bool = False,
-        rows_come: bool = False,
+        removes_rows: bool = False,
+        adds_rows: bool = False,
     ) -> int:
-        """Put files, by day, in the place of others that have the same rows; returns the version that has them.
+        """Replace `removed` files by `files`, by day, in one commit; returns its version.
 
-        With `rows_go` the others have rows that go with them, with `rows_come` the files have rows that come with them.
+        The commit changes no data unless rows of the removed files are not in the new files (`removes_rows`), or rows of the
+        new files were not in the removed files (`adds_rows`).
 
-        Conflict if anything has been committed since `state`; TableError for anything else.
+        Conflict if there is another commit since `state`; TableError for any other failure.
         """
         (column,) = state.partition_by
-        lines = [remove_action(file, column, now_ms, data_change=rows_go) for file in removed]
+        lines = [remove_action(file, column, now_ms, data_change=removes_rows) for file in removed]
         for day, added in files.items():
             partition = column, day
             lines += [
-                add_action(file, _below(state.location, file.url), partition, data_change=rows_come) for file in added
+                add_action(file, _below(state.location, file.url), partition, data_change=adds_rows) for file in added
             ]
         builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.MANUAL_UPDATE"))
         try:
@@ -269,9 +270,10 @@ class Kernel:
             batches.close()
 
     def removed_since(self, location: str, since_ms: int) -> dict[str, date | None]:
-        """URLs of the files that versions removed since a time, as far as their commits are in the log.
+        """URLs of the files that commits since a time have removed, as far as these are in the log, each with its day.
 
-        Each with its day, None if the log does not tell: a foreign OPTIMIZE may place files in folders of other names.
+        The day is None if the commit does not have it. It cannot be read from the path: a foreign OPTIMIZE may name folders
+        in another way.
         """
         log_files = [file for file in self.storage.listed(f"{location}/_delta_log") if file.modified_at_ms >= since_ms]
         commits = [file.url for file in log_files if re.search(r"/\d{20}\.json$", file.url)]
@@ -280,7 +282,7 @@ class Kernel:
             return {url_of(location, remove["path"]): _day_of(remove) for remove in removed}
 
     def _removed(self, commit: str) -> list[Mapping[str, Any]]:
-        """The `remove` actions of a commit. Lines are split as bytes: text has more ends of lines, within values."""
+        """The `remove` actions of a commit. Its bytes are split, because str.splitlines would also split within values."""
         lines = (line for line in self.storage.read(commit).splitlines() if b'"remove"' in line)
         return [action["remove"] for line in lines if (action := json.loads(line)).get("remove")]
 
@@ -371,7 +373,7 @@ def in_jvm(jvm: Any, hadoop_conf: Any) -> Kernel:
 
 
 def _day_of(remove: Mapping[str, Any]) -> date | None:
-    """The partition of a removed file; Delta's protocol lets writers leave it out."""
+    """The day of a removed file; None if its partition values are left out, which Delta's protocol allows."""
     values = tuple((remove.get("partitionValues") or {}).values())
     return date.fromisoformat(values[0]) if values else None
 
@@ -397,10 +399,10 @@ def _java_map(java: Any, values: Mapping[str, Any]) -> Any:
 
 
 def _last_attempt(error: Exception) -> Any:
-    """Java's exception of the last attempt of a commit that was given up, None for other errors.
+    """Java's exception of the last attempt of a commit; None for errors that are not about attempts.
 
-    The Kernel gives up with the same error whether other commits were first or the file system failed (a full disk, a request
-    without an answer).
+    Delta Kernel raises the same error, with different causes, for other commits that were first and for a file system that
+    failed (a full disk, a request without an answer).
     """
     if isinstance(error, Py4JJavaError) and is_java(error, "MaxCommitRetryLimitReachedException"):
         return error.java_exception.getCause()

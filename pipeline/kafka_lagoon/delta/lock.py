@@ -38,7 +38,7 @@ def locked(path: Path, clock: Clock, wait_ms: int = 0) -> Iterator[None]:
         while not _taken(handle, path):
             if not deadline.pause(_POLL_SECONDS):
                 raise LockHeld(str(path), os.pread(handle, 200, 0).decode("utf-8", "replace").strip() or "unknown")
-        with suppress(OSError):  # the disk is full: the holder's name is for people only
+        with suppress(OSError):  # a full disk: the lock works without the holder's name, which is only for messages
             os.ftruncate(handle, 0)
             os.pwrite(handle, _holder(clock).encode(), 0)
         yield
@@ -47,15 +47,15 @@ def locked(path: Path, clock: Clock, wait_ms: int = 0) -> Iterator[None]:
 
 
 def check_existing(path: Path) -> None:
-    """Raise as `locked` does if there is a lock file that cannot be opened; does nothing if there is none."""
+    """Raise as `locked` does if the lock file exists and cannot be opened."""
     if os.path.lexists(path):
         os.close(_opened(path))
 
 
 def _opened(path: Path) -> int:
-    """Open the lock file, or create it; TableError if that is not possible, or if it is not a file that may be a lock.
+    """Open or create the lock file. TableError if that is not possible, or if the file cannot be one of our locks.
 
-    ConfigError if this user may not, as of a warehouse that cannot be written.
+    ConfigError without permission, as for a warehouse that cannot be written.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
@@ -73,8 +73,8 @@ def _opened(path: Path) -> int:
 
 
 def _cure(path: Path) -> str:
-    """The owner of a lock file, as earlier runs of another user leave it, and how to give it to this user."""
-    with suppress(OSError):  # there is no such file: the folder cannot be written
+    """The owner of a lock file that an earlier run of another user left, and how to give it to this user; or nothing."""
+    with suppress(OSError):  # the file does not exist: the folder cannot be written
         return f": it belongs to user {owner(path)}: chown -R {os.geteuid()} {path.absolute().parent}"
     return ""
 

@@ -37,9 +37,12 @@ TARGET_BYTES = 128 << 20
 # One process joins small files itself up to this size; larger amounts go to Spark, on all executors.
 ON_DRIVER_BYTES = 64 << 20
 _ROW_GROUP_BYTES = 32 << 20
-_INTERVAL = re.compile(r"(?:interval )?(\d+) (second|minute|hour|day|week)s?")  # of a property
+_INTERVAL = re.compile(r"(?:interval )?(\d+) (second|minute|hour|day|week)s?")  # value of a table's property
 _SECONDS_OF = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
-_TEMPORARY = (".tmp", ".tmp.crc")  # as log stores name files before they are commits, and Hadoop its checksums of them
+_TEMPORARY = (
+    ".tmp",
+    ".tmp.crc",
+)  # files of commits that log stores are about to rename, and Hadoop's checksums of them
 
 # Z-order by topic and partition, so that a file holds few of them; tests/bench/layout.py has the figures. Time is no third
 # column: topics and partitions are few, so its bits would come first in Delta's curve and every file would hold all topics of
@@ -87,9 +90,9 @@ class Maintained:
     after: Files
     removed: Files
     old: RemovedRows = field(default_factory=RemovedRows)
-    stored_days: int = 0  # days whose rows were stored (runs/stored_days.py)
-    dropped_days: int = 0  # stored days of which no snapshot is left
-    not_stored: str | None = None  # days whose rows could not be computed, and why
+    stored_days: int = 0  # number of days whose rows were stored (runs/stored_days.py)
+    dropped_days: int = 0  # number of stored days that were removed, because no snapshot of them is left
+    not_stored: str | None = None  # a message about days whose rows could not be computed
 
 
 @frozen
@@ -175,8 +178,8 @@ def _without_old_rows(
 def _scattered_days(table: Table, files: Sequence[LiveFile], options: MaintainOptions, clock: Clock) -> Iterator[_Day]:
     """The days before today (UTC) that have more than one file of less than half the target size.
 
-    So rewritten days are left alone until more files arrive, and files of large runs are left alone, too. Z-order makes files
-    of equal numbers of rows, some of them small where topics have records of different sizes: there the number of files counts.
+    So rewritten days and the files of large runs stay as they are until more files arrive. A table in Z-order is judged by the
+    number of its files: Z-order makes files with equal numbers of rows, which differ in size if the records of topics do.
     """
     today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
     for day, group in groupby(sorted(files, key=lambda file: file.day), key=lambda file: file.day):
@@ -231,10 +234,10 @@ def _optimize(warehouse: Warehouse, table: Table, days: Sequence[_Day], clock: C
 
 
 def _vacuum(warehouse: Warehouse, table: Table, options: MaintainOptions, clock: Clock) -> Files:
-    """Remove files that no version of the last `keep_hours` needs, or only count them; a table may say to keep them longer.
+    """Remove the files that no version of the last `keep_hours` needs, or count them. A table's property may keep them longer.
 
-    Files of a version whose commit is no longer in the log are not kept for it: it cannot be read. Spark's VACUUM does the
-    same for 4 s of CPU a table, in which this lists a hundred thousand files.
+    A version whose commit is no longer in the log keeps no files, because it cannot be read. Spark's VACUUM does the same, but
+    takes 4 s of CPU for each table, in which time a hundred thousand files are listed here.
     """
     hours = options.keep_hours if options.force else max(options.keep_hours, _kept_by_property(warehouse, table))
     unneeded = _unneeded(warehouse, table, clock.now_ms() - hours * 3_600_000)
@@ -245,7 +248,7 @@ def _vacuum(warehouse: Warehouse, table: Table, options: MaintainOptions, clock:
 
 
 def _kept_by_property(warehouse: Warehouse, table: Table) -> int:
-    """Hours for which the table's own property keeps removed files; TableError if that is not a single number."""
+    """Hours for which the table's own property keeps removed files; TableError if it is not a number of one unit."""
     text = warehouse.kernel.table_property(warehouse.state(table.name), TOMBSTONE_RETENTION) or ""
     interval = _INTERVAL.fullmatch(text.strip().lower())
     if text and not interval:

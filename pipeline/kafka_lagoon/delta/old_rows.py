@@ -45,7 +45,8 @@ _COLUMNS = ("snapshot_id", "cluster", "cluster_id", "captured_at", "status", "ta
 class RemovedRows:
     """The number of rows and days that were removed, or that a dry run would remove.
 
-    `not_thinned` days have rows to remove and rows that stay, which readers of a feed of changes would see as deleted.
+    `not_thinned` counts days with rows to remove and rows that stay, in a table with a change data feed: its readers would see
+    the rows that stay as deleted, so these days keep all rows.
     """
 
     days: int = 0
@@ -106,7 +107,7 @@ class OldRows:
         return {number: day for number, day in days.items() if number not in needed}
 
     def _with_feed(self, table: Table, days: Mapping[date, _Day]) -> Mapping[date, _Day]:
-        """The days of which rows would stay, if the table has a feed of changes."""
+        """The days of which some rows would stay, if the table has a change data feed; no days without a feed."""
         thinned = {number: day for number, day in days.items() if day.kept}
         if not thinned:
             return {}
@@ -219,7 +220,7 @@ class OldRows:
 
 
 def refuse_to_thin(table: Table, days: int) -> None:
-    """TableError if there are days: their commit removes whole files, so a feed shows the rows that stay as deleted, too."""
+    """TableError if days were not thinned. A commit removes whole files, so a feed would show all of their rows as deleted."""
     if days:
         raise TableError(
             f"table {table.name} has {_CHANGE_DATA_FEED}, whose readers would see rows that stay as deleted: {days:,} days "

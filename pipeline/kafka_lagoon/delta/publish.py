@@ -129,10 +129,10 @@ def _stored_tables(row: Mapping[str, Any]) -> Mapping[str, StoredTable]:
 
 
 def _has_lost_rows(warehouse: Warehouse, table: str, stored: StoredTable, day: date | None) -> bool:
-    """Return true if a table lacks rows that a snapshot has stored, of this `day` if it had some: they are written again.
+    """Return true if a table may lack the rows that an earlier snapshot stored on this `day`: they are written again then.
 
-    The table was removed and created again, or rolled back, or its rows were replaced since the last snapshot. The snapshot
-    before has looked so, too. Commits tell their time by the writer's clock, so those of an hour more are read.
+    It is so if the table was re-created or rolled back, or if its rows were replaced since the last snapshot, which checked the
+    same. Commits have the time of their writer's clock, so commits of one more hour are read.
     """
     location = warehouse.locations.get(table)
     if location is None:
@@ -205,7 +205,7 @@ def _is_published(lock: SnapshotLock, snapshot: Snapshot) -> bool:
 
 
 def _is_published_nevertheless(lock: SnapshotLock, snapshot: Snapshot) -> bool:
-    """True if the last commit was made: the Kernel repeats a request without an answer, and then meets its own commit."""
+    """True if a commit that was refused has been made after all: the Kernel repeats a request without an answer."""
     with suppress(TableError):
         return _is_published(lock, snapshot)
     return False

@@ -19,23 +19,24 @@ Files = Mapping[date, Sequence[DataFile]]
 
 @frozen
 class Replacement:
-    """New files by day, which are written already, and the files that they replace: `old` finds them in a version of the table.
+    """New files by day, already written, and the files that they replace.
 
-    `old` is None for a version that has not all of them. With `rows_go` the old files have rows that go with them, with
-    `rows_come` the new ones have rows that come with them.
+    `old` returns the old files of a version of the table, None if the version does not have all of them. `removes_rows` is
+    true if the old files have rows that the new ones do not have, `adds_rows` if the new ones have rows that the old ones do
+    not have.
     """
 
     old: Callable[[State], Sequence[LiveFile] | None]
     new: Files
-    rows_go: bool = False
-    rows_come: bool = False
+    removes_rows: bool = False
+    adds_rows: bool = False
 
 
 def replace_files(warehouse: Warehouse, table: Table, replacement: Replacement, clock: Clock) -> bool:
-    """Commit a replacement; False if that is not possible: old files are gone, or others commit each time.
+    """Commit a replacement under the lock on commits. False if old files are gone, or if others commit during each attempt.
 
-    The lock on commits is held meanwhile. TableError or LockHeld if it fails. An object store may still carry out the request
-    of a commit that failed, and the commit names the new files: there they stay.
+    TableError or LockHeld if it fails. The new files of a failed commit are deleted, but not on an object store: it may still
+    carry out the request of the commit, which names them.
     """
     try:
         with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
@@ -52,7 +53,7 @@ def replace_files(warehouse: Warehouse, table: Table, replacement: Replacement, 
 
 
 def _commit(warehouse: Warehouse, table: Table, replacement: Replacement, clock: Clock) -> bool:
-    new, changes = replacement.new, {"rows_go": replacement.rows_go, "rows_come": replacement.rows_come}
+    new, changes = replacement.new, {"removes_rows": replacement.removes_rows, "adds_rows": replacement.adds_rows}
     state = warehouse.state_to_read(table)
     for _ in range(ATTEMPTS):
         old = replacement.old(state)
@@ -60,8 +61,8 @@ def _commit(warehouse: Warehouse, table: Table, replacement: Replacement, clock:
             return False
         try:
             version = warehouse.kernel.replace(state, old, new, clock.now_ms(), **changes)
-        except Conflict:  # of others, where no lock is possible, or our own commit, whose answer was lost
-            # Others may have added columns, or features that our files do not support: that is an error.
+        except Conflict:  # a commit of others where no lock is possible, or our own, whose answer was lost
+            # SchemaChanged if others have added columns or features that our files do not support.
             state = warehouse.state_to_read(table)
             if _is_there(warehouse, table, state, new):
                 return True
@@ -75,7 +76,7 @@ def _commit(warehouse: Warehouse, table: Table, replacement: Replacement, clock:
 
 
 def _is_there(warehouse: Warehouse, table: Table, state: State, files: Files) -> bool:
-    """True if a version of the table has these files; False if there are none."""
+    """True if a version of the table has these files; False for no files."""
     if not any(files.values()):
         return False
     wanted = {table.partition_by: next(iter(files))} if len(files) == 1 else {}

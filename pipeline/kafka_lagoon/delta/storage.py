@@ -210,7 +210,7 @@ class Storage:
 def live_jvm() -> Iterator[None]:
     """Raise TableError for a call into a JVM that has ended; exceptions of Java pass.
 
-    py4j says of a JVM that has ended, for instance killed for its memory, that the class does not exist.
+    py4j would report that the class does not exist, for example if the JVM was killed because it used too much memory.
     """
     try:
         yield
@@ -238,7 +238,7 @@ def _written_local(url: str, data: bytes) -> Stored:
                 file.write(data)
             status = path.stat()
         except OSError:
-            path.unlink(missing_ok=True)  # the part of it that was written
+            path.unlink(missing_ok=True)  # it is incomplete
             raise
     except OSError as error:
         raise TableError(f"{url} cannot be written: {error.strerror}") from error
@@ -254,7 +254,7 @@ def _write_local_whole(url: str, data: bytes) -> None:
         try:
             path.hardlink_to(part)
         except FileExistsError:
-            if not path.samefile(part):  # NFS may say that the name is taken by the link that it has just made
+            if not path.samefile(part):  # NFS may refuse a link that it has just made
                 raise
         except OSError:
             part.rename(path)

@@ -89,9 +89,9 @@ class Warehouse:
         return self.opened.get(table) or self.state(table)
 
     def state_to_read(self, table: Table) -> State:
-        """The latest version of a table whose files are read as they are; SchemaChanged if it is not as we made it.
+        """The latest version of a table for reading its data files; SchemaChanged if the files alone do not have its rows.
 
-        A deletion vector deletes rows that are still in a file, and column mapping gives columns other names in files.
+        With deletion vectors a file has rows that are deleted, and with column mapping its columns have other names.
         """
         state = self.state(table.name)
         columns_to_add(table, state)

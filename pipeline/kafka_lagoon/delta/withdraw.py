@@ -1,8 +1,8 @@
 """Removes the rows of a run from the tables when another run has published in between.
 
 No view shows them, so rows that cannot be removed stay invisible. The files themselves stay until maintenance, for readers of
-the versions that name them. The commits change no data, as Delta calls it: streams would stop at them. A stream has passed the
-rows on before; table `snapshots` does not have their snapshot_id.
+the versions that name them. The commits have dataChange = false, because streams stop at commits that remove data. A stream may
+have read the rows before; table `snapshots` does not have their snapshot_id.
 """
 
 from collections.abc import Mapping

@@ -295,8 +295,8 @@ def _replace(warehouse: Warehouse, table: Table, day: date, rows: pa.Table | Non
     replacement = Replacement(
         old=lambda state: kernel.live_files(state, {table.partition_by: day}),
         new={} if rows is None else {day: [kernel.storage.write_rows(url, rows)]},
-        rows_go=True,
-        rows_come=True,
+        removes_rows=True,
+        adds_rows=True,
     )
     if not replace_files(warehouse, table, replacement, clock):
         raise TableError(f"table {table.name} was written by others {ATTEMPTS} times meanwhile")
