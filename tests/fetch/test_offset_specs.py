@@ -100,14 +100,14 @@ def test_specs_that_do_not_fit_the_partitions():
     partitions, topic_ids = [TopicPartition("t", 0), TopicPartition("t", 1)], {"t": "new", "u": None}
     specs = OffsetSpecs(name="startingOffsets", by_partition=named, topic_ids={"t": "old"})
     assert specs.problems(partitions, topic_ids) == [
-        "startingOffsets: nothing is said of t:1",
-        "startingOffsets: t:7 is not among what is read",
+        "startingOffsets: no offset for t:1",
+        "startingOffsets: t:7 is not among the partitions to read",
         "startingOffsets: topic t was re-created since",
     ]
     with_default = OffsetSpecs(name="--from", default=EARLIEST, by_partition=named)
-    assert with_default.problems(partitions, topic_ids) == ["--from: t:7 is not among what is read"]
+    assert with_default.problems(partitions, topic_ids) == ["--from: t:7 is not among the partitions to read"]
     without_id = {"t": None}  # as a broker before Kafka 2.8 answers
     assert replace(with_default, topic_ids={"t": "old"}).problems(partitions, without_id) == [
-        "--from: t:7 is not among what is read"
+        "--from: t:7 is not among the partitions to read"
     ]
     assert OffsetSpecs(name="--from", default=LATEST).problems(partitions, topic_ids) == []

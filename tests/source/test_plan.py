@@ -112,8 +112,8 @@ def refusal(reader: DataSourceReader) -> list[str]:
 def test_bad_starts_and_ends_are_one_line_each(reader: Reader, topic: str):
     """A line names a partition that an option omits or invents, or that has no record as late as a time."""
     assert refusal(reader(subscribe=topic, startingOffsets={topic: {"0": 1, "1": 1, "7": 1}})) == [
-        f"startingOffsets: nothing is said of {topic}:2",
-        f"startingOffsets: {topic}:7 is not among what is read",
+        f"startingOffsets: no offset for {topic}:2",
+        f"startingOffsets: {topic}:7 is not among the partitions to read",
     ]
     late = START_MS + 99_001
     assert refusal(reader(subscribe=topic, startingTimestamp=str(late))) == [

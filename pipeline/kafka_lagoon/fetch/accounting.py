@@ -33,7 +33,7 @@ FILE_LEFT_OUT = "FILE_LEFT_OUT"  # the records are in a file together with recor
 
 
 def is_loss(row: RecordRangeRow) -> bool:
-    """True if a range has offsets that no later run can read. Its problem may be why it ended early."""
+    """True if a range has offsets that no later run can read, whatever its problem: that may be why the range ended early."""
     return row.problem in LOSSES or row.lost > 0 or row.corrupt > 0
 
 
@@ -159,9 +159,9 @@ def _position(planned: PlannedRange, done: _PartitionRead, *, is_confirmed: bool
 
 
 def _next_topics(plan: Plan, positions: Mapping[TopicPartition, Position]) -> dict[str, Archived]:
-    """The next offsets of every topic: as the plan found them, except for what this run has moved or started.
+    """The next offsets of every topic: those of the plan, with the positions that this run has reached.
 
-    A new topic of which no partition has answered is kept for the starts of its partitions.
+    A new topic of which no partition has answered is included, because it has the starts of its partitions.
     """
     topics = {name: dict(known.partitions) for name, known in plan.archived.items()}
     topics |= {name: {} for name in plan.unstarted}
@@ -201,7 +201,7 @@ class _Rows:
 
     def of_range(self, planned: PlannedRange, done: _PartitionRead, files: int) -> RecordRangeRow:
         epoch = done.leader_epoch if done.leader_epoch >= 0 else planned.last_epoch
-        # A range may have lost offsets and ended early: the loss is in column `lost`, the reason in no other column.
+        # A range may have lost offsets and also ended early. Column `lost` shows the loss, so `problem` has the other reason.
         problem = done.failure or (LOST if done.counts.lost else None)
         return self._range(planned, done.reached, done.counts, epoch, files, problem)
 

@@ -15,10 +15,10 @@ from kafka_lagoon.frozen import frozen
 class Archived:
     """An archived topic: its id, the next position of each partition, and the positions of its former ids.
 
-    `partitions` is empty once the topic was deleted, and as long as none of them has answered. `topic_id` is None where brokers
-    give none (before Kafka 2.8); a topic without an id that returns after its deletion is not distinguished from a new one.
-    `unstarted` has the starts of partitions that did not answer in the topic's first run; partitions that are not there either
-    were added later.
+    `partitions` is empty after the topic was deleted, and before any of its partitions has answered. `topic_id` is None where
+    brokers give no ids (before Kafka 2.8); a topic without an id that returns after its deletion counts as a new one.
+    `unstarted` has the starts of partitions that did not answer in the topic's first run; a partition that is in neither was
+    added later.
     """
 
     topic_id: str | None

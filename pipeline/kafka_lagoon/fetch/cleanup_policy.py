@@ -13,7 +13,7 @@ from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.records.decoding import Counts
 
 CLEANUP_POLICY, COMPACT = "cleanup.policy", "compact"
-# Also after a run's deadline: without an answer a loss among the offsets read by then would have no row.
+# Time for the request even after the run's deadline: without an answer, a loss among the offsets read so far would have no row.
 _LEAST_MS = 5_000
 
 

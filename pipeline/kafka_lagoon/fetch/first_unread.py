@@ -82,7 +82,9 @@ class _FetchedPartition(NamedTuple):
     first: FirstRecord | NoRecord | UnreadableBatch
     end: int
     has_more: bool  # the log continues between the last stable offset and the high watermark
-    common_end: int  # of the epochs that the leader's log shares with the position; -1 if it has the position's epoch
+    common_end: (
+        int  # end of the epochs that the leader's log shares with the position; -1 if it has the position's epoch
+    )
     size: int
 
 
@@ -259,7 +261,7 @@ def _answered(results: _Results, search: _Search, answer: _FetchedPartition, rea
     if 0 <= answer.common_end < search.offset:
         results.records[search.position] = FirstUnread(outcome=FirstUnreadOutcome.UNREADABLE, problem=LOG_TRUNCATED)
     elif answer.common_end >= 0:
-        search.last_epoch = -1  # the leader has no records of the epoch, after compaction: nothing was truncated
+        search.last_epoch = -1  # compaction removed the epoch's records from the leader's log: nothing was truncated
         yield search
     elif isinstance(answer.first, NoRecord):
         yield from _read_on(results, search, answer, answer.first, read_at_ms)

@@ -74,9 +74,10 @@ def ask_log_bounds(
 def range_bytes(
     cluster: Cluster, ranges: Sequence[PlannedRange], logs: Mapping[TopicPartition, LogBounds], deadline: Deadline
 ) -> dict[TopicPartition, int]:
-    """About how many bytes each range has: its share of the log by what the leader's disk has of it, or a guess by its offsets.
+    """Estimate the bytes of each range: its share of the log's size on the leader's disk, or a guess by its number of offsets.
 
-    Of a log in remote storage (KIP-405) the disk has the end only; leaders that cannot say where that begins have all of it.
+    The disk has only the end of a log in remote storage (KIP-405), which begins at the local start. Leaders too old to return a
+    local start have the whole log on disk.
     """
     offsets = {_partition(planned): planned.to_offset - planned.first_readable for planned in ranges}
     if not offsets:
@@ -92,10 +93,10 @@ def range_bytes(
 def _local_starts(
     cluster: Cluster, ranges: Sequence[PlannedRange], logs: Mapping[TopicPartition, LogBounds], deadline: Deadline
 ) -> dict[TopicPartition, int]:
-    """Where logs begin on the disks of their leaders, of topics with a part of a log in remote storage.
+    """The local starts of logs (the first offsets on the leaders' disks), for topics with a log in remote storage.
 
-    The log with the highest offsets of a topic is asked for first. If none of it has left the disk, the others are not asked
-    for, which spares an item of a request for nearly every partition.
+    The log with the highest offsets of each topic is asked about first. The others are asked about only if it has a part in
+    remote storage, which spares an item of a request for nearly every partition.
     """
     highest: dict[str, PlannedRange] = {}
     for planned in ranges:

@@ -35,7 +35,7 @@ class ResolvedOffsets:
 def resolve(
     cluster: Cluster, specs: OffsetSpecs, logs: Mapping[TopicPartition, LogBounds], deadline: Deadline
 ) -> ResolvedOffsets:
-    """The offset that the specs name in each of these logs; brokers are asked about times from 1970 on only."""
+    """The offset of the spec in each of these logs. Brokers are asked only about times from 1970 on."""
     by_partition = {partition: specs.of(partition) for partition in logs}
     times = {
         partition: spec.timestamp_ms
@@ -72,8 +72,8 @@ def _offset(spec: OffsetSpec, log: LogBounds, at_time: int) -> int:
         case BeforeEnd(offsets):
             return max(log.log_start_offset, (at_time if at_time >= 0 else log.end) - offsets)
         case AtTime(timestamp_ms) if timestamp_ms < 0:
-            # ListOffsets has no times before 1970: -1 to -6 are special offsets (-1 is the end), new brokers refuse other
-            # negative timestamps. So all records are later, also those without a timestamp, which have -1.
+            # ListOffsets cannot ask about times before 1970: -1 to -6 are special offsets (-1 is the end), and new brokers
+            # refuse other negative timestamps. All records count as later, also those with -1, which is no timestamp.
             return log.log_start_offset
         case AtTime():
             return at_time if at_time >= 0 else log.end

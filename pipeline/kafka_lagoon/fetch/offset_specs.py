@@ -16,7 +16,7 @@ SPELLINGS = (
     f"earliest, latest, latest-N (N offsets before the end), an offset, topic:partition=offset,..., or a time ({FORMS})"
 )
 
-_OFFSET_LIMIT = (1 << 63) - 1  # no record has this offset: the end of its log would not be an int64
+_OFFSET_LIMIT = (1 << 63) - 1  # no record can have this offset, because the end of its log would exceed int64
 _ASSIGNMENT = re.compile(r"([a-zA-Z0-9._-]{1,249}):(\d{1,10})=(\d{1,19})", re.ASCII)
 _OFFSET = re.compile(r"\d{1,19}", re.ASCII)
 _BEFORE_END = re.compile(r"latest ?- ?(\d{1,19})", re.ASCII)
@@ -48,9 +48,9 @@ class AtTime:
 
 @frozen(kw_only=False)
 class BeforeEnd:
-    """So many offsets before the end of the log, but not before its start.
+    """A number of offsets before the end of the log, but not before its start.
 
-    With a time (epoch milliseconds) before the first record with this timestamp or a later one, if there is such a record.
+    With `timestamp_ms` it counts from the first record at or after this time instead of the end, if there is such a record.
     """
 
     offsets: int
@@ -92,14 +92,14 @@ class OffsetSpecs:
         unread = sorted(set(self.by_partition) - set(partitions))
         re_created = [name for name, topic_id in self.topic_ids.items() if topic_ids.get(name) not in (None, topic_id)]
         return [
-            *(f"{self.name}: nothing is said of {topic}:{partition}" for topic, partition in missing),
-            *(f"{self.name}: {topic}:{partition} is not among what is read" for topic, partition in unread),
+            *(f"{self.name}: no offset for {topic}:{partition}" for topic, partition in missing),
+            *(f"{self.name}: {topic}:{partition} is not among the partitions to read" for topic, partition in unread),
             *(f"{self.name}: topic {name} was re-created since" for name in re_created),
         ]
 
 
 def order_problems(start: OffsetSpecs, end: OffsetSpecs) -> list[str]:
-    """The fault of a start and an end, given for all partitions, between which no log has a record."""
+    """The fault of a start for all partitions that is not before the end for all partitions."""
     match start.default, end.default:
         case (AtTime(first), AtTime(last)) | (AtOffset(first), AtOffset(last)) if first >= last:
             return [f"{start.name}: is not before {end.name}"]

@@ -13,9 +13,11 @@ from kafka_lagoon.topic_partition import TopicPartition
 
 @frozen
 class Plan:
-    """The plan of one run: `archived` is where it starts from, `topic_ids` those of its topics, `sizes` bytes by partition.
+    """The plan of one run of an archive.
 
-    `unstarted` has the starts of partitions that did not answer, of topics that are archived for the first time.
+    `archived` has the topics and positions that the run continues, `topic_ids` the ids of the topics that it reads, and `sizes`
+    the estimated bytes to read of each partition. `unstarted` has the starts of partitions that did not answer, in topics that
+    are archived for the first time.
     """
 
     archived: Mapping[str, Archived]
@@ -28,13 +30,13 @@ class Plan:
     unstarted: Mapping[str, Mapping[int, OffsetSpec]] = field(default_factory=dict)
 
     def bytes_of(self, planned: PlannedRange) -> int:
-        """About how many bytes a range has on its leader's disk."""
+        """The estimated bytes of a range."""
         return self.sizes[TopicPartition(planned.topic, planned.partition)]
 
 
 @dataclass(slots=True)
 class PlanDraft:
-    """A plan in the making; the archived positions of a topic are those of its present id."""
+    """The parts of a plan that the steps have made so far; the archived positions of a topic are those of its present id."""
 
     archived: dict[str, Archived]
     ids: dict[str, str | None] = field(default_factory=dict)
@@ -48,7 +50,7 @@ class PlanDraft:
         return known.partitions.get(partition.partition) if known else None
 
     def fail(self, failures: Mapping[TopicPartition, Failure]) -> None:
-        """Record the reason why partitions cannot be planned, in their ranges, too, if they have any."""
+        """Add failures of partitions that cannot be planned. Partitions that are archived get an event with the reason, too."""
         for partition, failure in failures.items():
             self.failures.append(failure)
             position = self.position(partition)
@@ -57,7 +59,7 @@ class PlanDraft:
 
 
 def sequence_event(partition: TopicPartition, topic_id: str | None, position: Position, problem: str | None) -> Event:
-    """A range of no length where a sequence ends or waits; without a problem, where it begins."""
+    """An empty range where a sequence ends or waits, with the problem; without a problem, where a sequence begins."""
     return Event(
         topic=partition.topic,
         topic_id=topic_id,

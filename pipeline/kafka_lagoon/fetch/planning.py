@@ -1,7 +1,7 @@
 """Plans one run of an archive: the offsets to read of each partition, and the events of topics and logs since the last run.
 
-Everything to read is planned or is a failure with its reason. The steps: topics (fetch/topic_selection.py), bounds of their
-logs, starts (fetch/start_positions.py), then the ranges between them, once the leaders have confirmed the positions.
+A partition with records to read has a range, or a failure with its reason. The steps: select topics (fetch/topic_selection.py),
+ask for the bounds of their logs, find the starts (fetch/start_positions.py), let the leaders confirm them, and make the ranges.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -57,7 +57,7 @@ def _logs(cluster: Cluster, spec: ReadSpec, draft: PlanDraft, deadline: Deadline
 def _until(
     cluster: Cluster, spec: ReadSpec, draft: PlanDraft, logs: Mapping[TopicPartition, LogBounds], deadline: Deadline
 ) -> Mapping[TopicPartition, LogBounds]:
-    """The bounds of each log for this run, which may end before the log."""
+    """The bounds of each log, cut at the end that the spec gives."""
     if spec.reads_to_the_end:
         return logs
     ends = resolve(cluster, spec.end, logs, deadline)
@@ -98,7 +98,7 @@ def _ranges(
 def _doubted(
     cluster: Cluster, draft: PlanDraft, checked: CheckedEpochs, deadline: Deadline
 ) -> dict[TopicPartition, Failure]:
-    """Truncations that may belong to another topic: leaders are asked by name, and a leader may have a re-created topic."""
+    """Failures for truncations that may be of another topic: leaders are asked by name, and may have a re-created topic."""
     diverged: Collection[TopicPartition] = checked.divergences.keys()
     same = same_for_leaders(cluster, diverged, draft.ids, deadline) if diverged else set()
     return {
@@ -106,7 +106,7 @@ def _doubted(
             METADATA,
             Scope.of_partition(*partition),
             NOT_CONFIRMED,
-            "its log was truncated, if its leader has the topic that is archived",
+            "its log was truncated, or its leader has a re-created topic of this name",
         )
         for partition in diverged
         if partition not in same

@@ -28,9 +28,9 @@ class SupersededRange:
 def in_order_of_runs(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Rows of record_ranges in the order in which they were written.
 
-    Runs have a number since version 0.2.0. Runs without a number came before; their ids, which are times, order them.
-    Within a run, the end of a topic comes before the next topic of its name begins, and a truncation before the records that
-    were read after it.
+    Runs have a number since version 0.2.0. Runs without a number are earlier, in the order of their ids, which are times.
+    Within a run, the end of a topic comes before the begin of the next topic of its name, and a truncation before the records
+    that were read after it.
     """
     return sorted(rows, key=_place)
 
@@ -48,10 +48,10 @@ def _place(row: Mapping[str, Any]) -> tuple[int, str, bool, bool, int]:
 
 @frozen
 class Incarnation:
-    """A topic among those that had one name, with its rows of record_ranges in the order of the runs.
+    """One of the topics that have had the same name, with its rows of record_ranges in the order of the runs.
 
-    Brokers before Kafka 2.8 give no ids. If `began_without_id`, the first rows have none, because the brokers were upgraded
-    later; `earlier` are rows without an id, by partition, that belong to topics which had the name before.
+    Brokers before Kafka 2.8 give no ids. `began_without_id` is true if the first rows have none, because the brokers were
+    upgraded later. `earlier` are rows without an id, by partition, of topics that had the name before.
     """
 
     topic_id: str | None
@@ -60,7 +60,7 @@ class Incarnation:
     earlier: Mapping[int, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     def earlier_ranges(self, partition: int) -> list[SupersededRange]:
-        """The records without an id of a partition that belong to earlier topics."""
+        """The records of a partition without a topic id that belong to earlier topics."""
         return [
             SupersededRange(
                 ingest_id=row["ingest_id"],
@@ -74,13 +74,13 @@ class Incarnation:
 
 
 def incarnations(rows: Iterable[Mapping[str, Any]]) -> list[Incarnation]:
-    """The topics that had one name in a cluster, the newest first; those that never had an id are taken together.
+    """The topics that have had one name in a cluster, the newest first. Topics that never had an id are returned as one.
 
-    A topic without an id goes on under the next id of its ranges, unless an event says that it had ended
+    A topic without an id continues under the next id in the ranges, unless an event says that it ended before
     (fetch/topic_selection.py).
     """
     ordered = in_order_of_runs(rows)
-    # The end of a topic does not make it the newest one.
+    # Rows about the end of a topic do not count: the next topic of the name may begin in the same run.
     newest = [row["topic_id"] for row in reversed(ordered) if row["problem"] not in _ENDS]
     by_id: dict[str | None, list[Mapping[str, Any]]] = {topic_id: [] for topic_id in newest}
     for row in ordered:
@@ -103,7 +103,7 @@ def incarnations(rows: Iterable[Mapping[str, Any]]) -> list[Incarnation]:
 
 
 def _next_id(ordered: Sequence[Mapping[str, Any]]) -> str | None:
-    """The id of the ranges that follow the last one without an id; None if there are none, or if it was known before."""
+    """The id of the first range after the last one without an id; None if there is none, or if earlier ranges have the id."""
     last = max(place for place, row in enumerate(ordered) if row["topic_id"] is None)
     known = {row["topic_id"] for row in ordered[:last]}
     following = [row["topic_id"] for row in ordered[last + 1 :]]
@@ -111,7 +111,7 @@ def _next_id(ordered: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def by_partition(rows: Iterable[Mapping[str, Any]]) -> dict[int, list[Mapping[str, Any]]]:
-    """The rows of each partition, in their order; the partitions ascend. A topic may have thousands of them."""
+    """The rows of each partition, in the given order. The partitions are sorted."""
     results: dict[int, list[Mapping[str, Any]]] = {}
     for row in rows:
         results.setdefault(row["partition"], []).append(row)
@@ -119,7 +119,7 @@ def by_partition(rows: Iterable[Mapping[str, Any]]) -> dict[int, list[Mapping[st
 
 
 def archived_range(rows: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
-    """The first archived offset of one partition of a topic, and the end offset: a truncation takes it back."""
+    """The first archived offset of one partition of a topic, and the end offset, which a truncation lowers."""
     lives = [life for life in _lives(in_order_of_runs(rows)) if life]
     end = max(_archived_end(life) for life in lives)
     return min(end, *(row["from_offset"] for life in lives for row in life)), end

@@ -209,7 +209,7 @@ class Recovery:
         return TOPIC_RECREATED if self._split.topic_id and now and now != self._split.topic_id else None
 
     def _without_range(self, failure: Failure) -> Decision:
-        """Decide after the leader did not tell its range: it may be gone in the meantime, as it was before."""
+        """Decide after the leader did not return the bounds of its log, by the reason for that."""
         if failure.code in _NO_TOPIC:
             return self._find_topic(failure.name)
         may_pass = failure.name in _PASSING if failure.code is None else error_code(failure.code).retriable

@@ -1,6 +1,6 @@
 """Finds the position at which each partition of an archive continues, or starts when it is archived for the first time.
 
-The start that the settings give is for the first run of a topic. Partitions that did not answer then keep it for later runs.
+The start in the settings applies to the first run of a topic. Partitions that did not answer then use it in a later run.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ def start_positions(
     logs: Mapping[TopicPartition, LogBounds],
     deadline: Deadline,
 ) -> dict[TopicPartition, Position]:
-    """The offset at which each partition continues, or starts; a start before the end counts from that of the whole log.
+    """The position at which each partition continues or starts. `logs` are whole logs, whatever end the spec gives.
 
     ConfigError for starts outside of their logs, if none of the topics is archived.
     """
@@ -54,9 +54,9 @@ def start_positions(
 def _later_starts(
     cluster: Cluster, draft: PlanDraft, logs: Mapping[TopicPartition, LogBounds], deadline: Deadline
 ) -> dict[TopicPartition, int]:
-    """The offsets at which partitions of archived topics start: those of the first run if they were there, else earliest.
+    """The starts of new partitions of archived topics: that of the first run if they existed then, else the earliest offset.
 
-    A number of the first run that is after the end of the log was never checked, because the partition did not answer. It is a
+    An offset of the first run was not checked if the partition did not answer. If it is after the end of the log, that is a
     failure, and the partition starts at the earliest offset.
     """
     specs = {
@@ -93,8 +93,8 @@ def _specified_starts(
 ) -> Mapping[TopicPartition, int]:
     """The offsets of the spec for partitions of topics that were never archived.
 
-    ConfigError for offsets that no log has, if none of the topics is archived. Beside archived topics they cost their own topic
-    only: a schedule keeps its start in the settings, and finds other topics in each run.
+    ConfigError for offsets outside of their logs, if none of the topics is archived. Otherwise only their own topics fail: a
+    scheduled run keeps its start in the settings, and may find a new topic at any time.
     """
     resolved = resolve(cluster, spec.start, logs, deadline)
     refused: dict[TopicPartition, Failure] = {
@@ -106,7 +106,7 @@ def _specified_starts(
             f"{logs[partition].log_start_offset} to {logs[partition].high_watermark}",
         )
         for partition, offset in resolved.outside.items()
-        # An offset in an open transaction is after the end for readers of committed records; later runs reach it.
+        # An offset in an open transaction is after the last stable offset, which is the end here; later runs will reach it.
         if not logs[partition].log_start_offset <= offset <= logs[partition].high_watermark
     }
     for partition in _unknown_partitions(spec, draft):
@@ -126,7 +126,7 @@ def _refused_start(spec: ReadSpec, partition: TopicPartition, code: int, what: s
 
 
 def _unknown_partitions(spec: ReadSpec, draft: PlanDraft) -> list[TopicPartition]:
-    """Partitions that the start names and that do not exist, in new topics that exist; a pattern may find others later."""
+    """Partitions in the spec's start that do not exist, of new topics that exist. Other topics may still be created."""
     existing: set[tuple[str, int]] = set(draft.partitions)
     new = {partition.topic for partition in draft.partitions if partition.topic not in draft.archived}
     return [TopicPartition(*named) for named in spec.start.by_partition if named[0] in new and named not in existing]
@@ -141,7 +141,7 @@ def unstarted_specs(
 ) -> dict[str, dict[int, OffsetSpec]]:
     """The starts of partitions that did not answer, in topics that were never archived.
 
-    The end of a log is one at the time of this run, so that records after that are not left out.
+    A start at the end of the log is stored as the time of this run, so that a later run does not skip the records since.
     """
     unstarted: dict[str, dict[int, OffsetSpec]] = {}
     for partition in draft.partitions:

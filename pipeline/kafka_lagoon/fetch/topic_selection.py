@@ -1,7 +1,7 @@
 """Selects the topics of one run of an archive: which exist, which continue, and which were deleted or re-created.
 
-A topic that was deleted or re-created ends its sequence of ranges with an event before another sequence begins. No broker
-alone decides that: see fetch/topic_identity.py.
+If a topic was deleted or re-created, an event ends its sequence of ranges before another sequence begins. The answer of one
+broker does not decide that: see fetch/topic_identity.py.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ from kafka_lagoon.wire.primitives import uuid_text
 
 
 def select_topics(cluster: Cluster, spec: ReadSpec, archived: Mapping[str, Archived], deadline: Deadline) -> PlanDraft:
-    """The selected topics that exist, and the ends of those that were archived and do not exist any more.
+    """Start the draft of a plan: the selected topics that exist, and events for archived topics that no longer exist.
 
     ConfigError names topics that never existed.
     """
@@ -54,10 +54,11 @@ def select_topics(cluster: Cluster, spec: ReadSpec, archived: Mapping[str, Archi
 def _metadata(
     cluster: Cluster, spec: ReadSpec, archived: Mapping[str, Archived], deadline: Deadline
 ) -> Iterator[MetadataResponse]:
-    """Metadata of all topics if there is a pattern; by name of named topics, and of archived topics that the list lacks.
+    """Request the metadata of all topics if there is a pattern, then by name that of named and archived topics still missing.
 
-    A list that lacks a topic proves nothing (permissions, a broker with older metadata): a request by name does. Two brokers
-    have to list all topics alike, or else a third one decides: a pattern leaves out topics that are said to be internal.
+    A topic that the list lacks may exist (permissions, a broker with older metadata), so it is requested by name. Two brokers
+    have to list all topics alike, or else a third one decides: one broker alone could make the pattern leave out a topic as
+    internal.
     """
     listed: set[str] = set()
     if spec.pattern:
@@ -119,7 +120,7 @@ def _continue_topic(draft: PlanDraft, name: str, known: Archived, topic: Metadat
     elif known.topic_id is None and topic_id is not None:
         _begin_under_id(draft, name, known, topic_id)
     else:
-        draft.ids[name] = known.topic_id  # a broker before Kafka 2.8 gives none
+        draft.ids[name] = known.topic_id  # the answer of a broker before Kafka 2.8 has no id
     missing = missing_partitions(topic, draft.archived[name])
     reason = error_code(UNKNOWN_TOPIC_OR_PARTITION).name
     for number in missing:

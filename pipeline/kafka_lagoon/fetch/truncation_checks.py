@@ -24,9 +24,10 @@ from kafka_lagoon.wire.primitives import uuid_text
 
 @frozen
 class CheckedEpochs:
-    """Divergences of the leaders' logs from the records read, partitions that have all of them, and partitions of other topics.
+    """Results of comparing leader epochs: logs that diverge from the records read, and partitions that have all of them.
 
-    `foreign` partitions were read by name, and their topic has another id now or is gone, or their leaders did not say.
+    `foreign` are partitions that were read by name and may be of another topic: the topic has another id now or is gone, or
+    the leader did not answer.
     """
 
     divergences: Mapping[TopicPartition, Divergence] = field(default_factory=dict)
@@ -88,8 +89,8 @@ def check_outcomes(
     """Check that logs have the offsets that all splits of the ranges read; topics that were re-created meanwhile are left out.
 
     A leader may change between two splits, and after an unclean election its log may hold other records. Leaders are asked by
-    name, and leaders too old to fetch by topic id also served the reads by name: both the metadata read now and their own
-    must have that id, or else their records may be those of a topic that was re-created meanwhile.
+    topic name. A leader that is too old to fetch by topic id also served the reads by name: the topic must have the planned id
+    both in the metadata read now and in that of the leader, or else the records may be of a re-created topic.
     """
     read = epochs_read(ranges, outcomes)
     by_name = _fetched_by_name(cluster, read)
@@ -110,7 +111,7 @@ def check_outcomes(
 
 
 def _fetched_by_name(cluster: Cluster, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
-    """The partitions whose leaders are too old to fetch by topic id; without a connected leader, as any connected broker is."""
+    """The partitions whose leaders are too old to fetch by topic id; an unconnected leader is if any connected broker is."""
     is_any_old = any(map(_is_too_old, cluster.api_versions()))
     by_name = set()
     for partition in partitions:

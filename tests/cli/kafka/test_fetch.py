@@ -306,7 +306,7 @@ def test_following_a_topic_that_is_re_created(
             ["news", "--from", "soon"],
             "--from: 'soon' is not a time like 2026-11-21T06:00:00Z, 14:05, 2h ago or yesterday",
         ),
-        (["news:0", "--from", "news:1=1"], "--from: news:1 is not among what is read"),
+        (["news:0", "--from", "news:1=1"], "--from: news:1 is not among the partitions to read"),
         (["news", "--from", "1", "--last", "1"], "--from and --last exclude each other"),
         (["news", "--fields", "key", "--json"], "--fields and --json exclude each other: objects have all fields"),
         (
