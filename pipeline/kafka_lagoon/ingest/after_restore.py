@@ -1,8 +1,9 @@
-"""Decides where archiving goes on after somebody has restored table `records` to an older version, or replaced its rows.
+"""Decides from which offsets an archive continues after a user restored table `records` to an older version.
 
-RESTORE rolls back the records of a table and neither its transaction ids nor its next offsets (delta-io/delta#1813). A run
-that went on from those would leave a gap that no table shows, so it is refused until the user has said how to go on. It is the
-same for a RESTORE that came in while a run was reading: what a run builds on is the version that it read under its lock.
+RESTORE rolls back the rows of a table, but neither its transaction ids nor its next offsets (delta-io/delta#1813). A run that
+continued at the next offsets would leave a gap that no table shows, so it is refused until the user chooses how to continue. A
+RESTORE during a run counts, too: commits are compared with the version that the run read under its lock. Commits that replace
+rows are treated alike.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,10 +42,10 @@ def offsets_to_repeat(
     commits: Sequence[Commit],
     after_restore: str | None,
 ) -> NextOffsets | None:
-    """The next offsets to go back to, if table `records` lost what the stored ones count on and that is to be read again.
+    """The earlier next offsets to continue at, if table `records` lost records and the user chose to read them again.
 
-    `commits` are those after the version that was examined last. None if they took nothing away, or if the user wants to
-    `keep` the table as it is; TableError without either.
+    `commits` are those after the version that was examined last. None if they removed nothing, or if the user chose to `keep`
+    the table as it is. TableError if the user chose nothing.
     """
     conflict = _conflict_with(warehouse, cluster_id, stored.last_run, commits)
     if conflict is None or after_restore == KEEP:
@@ -66,8 +67,8 @@ def _conflict_with(
 def _has_records_of(warehouse: Warehouse, cluster_id: str, run: LastRun) -> bool:
     """Return true if table `records` has the records of a run, according to its ranges.
 
-    It tells of commits whose log files are gone, after the week that the log keeps them: a commit that rolled back rows of
-    earlier runs has rolled back the run's own, too. If the run had no records, the newest run before it that had some is
+    It replaces reading commits whose log files are gone, which the log keeps for a week: a commit that rolled back rows of
+    earlier runs has rolled back those of this run, too. If this run had no records, the newest earlier run with records is
     compared. False if ranges of the run are gone, because they may have been rolled back together with the records, and if no
     run can be compared.
     """
@@ -90,7 +91,7 @@ def _records_in_ranges(warehouse: Warehouse, cluster_id: str, run: LastRun) -> i
         pending = read_pending(warehouse.kernel.storage, pending_url(warehouse, RECORD_RANGES, run.ranges), run.ranges)
         return None if pending is None else sum(table_of(pending, ["records"])["records"].to_pylist())
     ranges = _rows_of_run(warehouse, RECORD_RANGES, run.ingest_date, run.ingest_id)
-    is_rebuilt = F.col("problem") == F.lit(COUNTS_LOST)  # not always as many rows as the pending file had
+    is_rebuilt = F.col("problem") == F.lit(COUNTS_LOST)  # rebuilt ranges may be fewer than the pending file had
     counts = ranges.agg(F.count("*"), F.count_if(is_rebuilt), F.sum("records")).collect()[0]
     is_whole = counts[0] >= (run.ranges.rows if run.ranges else 1) or counts[1] > 0
     return int(counts[2] or 0) if is_whole else None
@@ -107,14 +108,14 @@ def _run_before(warehouse: Warehouse, cluster_id: str, run: LastRun) -> tuple[st
 
 
 def _rows_of_run(warehouse: Warehouse, table: Table, day: str, ingest_id: str) -> DataFrame:
-    rows = warehouse.spark.table(warehouse.identifiers[table.name])  # first: conditions need a session, too
+    rows = warehouse.spark.table(warehouse.identifiers[table.name])  # before F.col, which needs a session
     return rows.filter(
         (F.col(table.partition_by) == F.lit(date.fromisoformat(day))) & (F.col("ingest_id") == ingest_id)
     )
 
 
 def _offsets_before(warehouse: Warehouse, cluster_id: str, state: State, conflict: Contradiction) -> NextOffsets:
-    """Next offsets as the version has them whose rows were brought back, or an earlier one if that had lost rows, too."""
+    """The next offsets of the version that was restored, or of an earlier one if that version had lost rows, too."""
     contradiction: Contradiction | None = conflict
     before = NextOffsets()
     while contradiction:

@@ -27,13 +27,13 @@ _ACCOUNTS = (RECORD_RANGES, RECORD_PROBLEMS)
 
 @frozen
 class ArchiveLock:
-    """The lock on one cluster's archive; `topics` has the offsets to start from.
+    """The lock on one cluster's archive, and the state of the archive under it; `topics` has the offsets to start from.
 
-    `reports` has what earlier runs had to report and did not live to, by URL of the file that keeps it. The holder reports
-    that and its own losses, and then calls `remove_reports` before the lock is released. `versions` has the versions of tables
-    up to which it was looked at what others have committed, and `notes` what is to be said of that. `next_offsets` are the
-    stored ones with these versions, None if the run goes back to earlier ones; `is_unstored` if a run that archives nothing has
-    to store the versions. `problems_run` is the number of the last run whose rows record_problems has.
+    `reports` are those of earlier runs that died before they could print them, by URL of the file that keeps each. The holder
+    prints them and its own losses, and then calls `remove_reports` before the lock is released. `versions` has the version of
+    each table up to which the commits of others were examined, and `notes` are messages about these. `next_offsets` are the
+    stored ones with these versions, None if the run goes back to earlier ones. `is_unstored` is true if a run that archives
+    nothing has to store the versions, too. `problems_run` is the number of the last run whose rows record_problems has.
     """
 
     warehouse: Warehouse
@@ -51,10 +51,10 @@ class ArchiveLock:
     is_unstored: bool = False
 
     def unstored(self, topics: Mapping[str, Archived]) -> NextOffsets | None:
-        """The next offsets that a run which archives nothing has to store, if any.
+        """The next offsets that a run which archives nothing has to store; None if it has nothing to store.
 
-        They have what it has examined, and new topics of its plan: no partition of them has answered, and the next run must
-        not start them later than this one would have.
+        They have the versions that the run examined, and the new topics of its plan. No partition of these has answered, and
+        the next run must not start them later than this one would have.
         """
         new = {name: topic for name, topic in topics.items() if name not in self.topics}
         if self.next_offsets is None or not (self.is_unstored or new):

@@ -39,10 +39,11 @@ class RunOutput:
 def commit(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LOCK_WAIT_MS) -> None:
     """Commit a run's records with the next offsets; then its ranges, then its problems.
 
-    Others that commit are waited for `wait_ms` milliseconds.
+    The lock on commits is waited for up to `wait_ms` milliseconds.
 
-    LockHeld if another run has committed since the lock was taken; then, and after a TableError, readers see nothing of
-    this one, unless the error says that it is committed. RangesPending if its records are committed and its ranges are not.
+    LockHeld if another run has committed since the archive's lock was taken. After that, and after a TableError, readers see
+    nothing of this run, unless the error says that it is committed. RangesPending if its records are committed, and its ranges
+    or problems are not.
     """
     warehouse, sequence = lock.warehouse, lock.fence.version
     with ExitStack() as held:
@@ -80,9 +81,9 @@ def commit(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LOCK_WAIT
 def _append(lock: ArchiveLock, output: RunOutput, state: State, stored: str) -> int:
     """Commit data files and next offsets; returns the version that has them. LockHeld if another run was first."""
     kernel = lock.warehouse.kernel
-    # A request to an object store that seems to have failed may still be carried out, and its commit names the files.
-    is_over = kernel.storage.local(lock.root) is not None
-    with _removed_after((TableError, LockHeld) if is_over else (LockHeld,), lock, output):
+    # An object store may still carry out the request of a commit that failed, which names the files: they must stay there.
+    has_failed_for_good = kernel.storage.local(lock.root) is not None
+    with _removed_after((TableError, LockHeld) if has_failed_for_good else (LockHeld,), lock, output):
         try:
             return kernel.append(
                 state,
@@ -103,16 +104,16 @@ def _append(lock: ArchiveLock, output: RunOutput, state: State, stored: str) -> 
 
 
 def _version_with(lock: ArchiveLock, stored: str) -> int | None:
-    """The latest version if it has these next offsets: the commit was made, though its answer was lost. None if it has others.
+    """The latest version if it has these next offsets, so that a commit which seems to have failed was made; else None.
 
-    The Kernel repeats a request without an answer, and then meets its own commit.
+    Delta Kernel repeats a request without an answer, and then meets its own commit.
     """
     newest = lock.warehouse.state(RECORDS.name)
     return newest.version if lock.warehouse.kernel.domain(newest, domain(lock.cluster_id)) == stored else None
 
 
 def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: int = COMMIT_LOCK_WAIT_MS) -> None:
-    """Commit what the lock's holder, which has archived nothing, has to store of `topics` and of others' commits.
+    """Commit the examined versions and the new topics of a run that has archived nothing, if it has to store them.
 
     The next offsets of the lock's topics and the last run stay. Nothing is committed if another run has committed since the
     lock was taken.
@@ -121,7 +122,7 @@ def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: 
     if unstored is None:
         return
     warehouse, name, content = lock.warehouse, domain(lock.cluster_id), to_json(unstored)
-    day = datetime.fromtimestamp(lock.clock.now_ms() / 1000, tz=UTC).date()  # of no file
+    day = datetime.fromtimestamp(lock.clock.now_ms() / 1000, tz=UTC).date()  # any day: the commit has no files
 
     def is_overtaken(state: State) -> bool:
         stored = from_json(warehouse.kernel.domain(state, name))
@@ -132,7 +133,7 @@ def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: 
         if is_overtaken(state):
             return
         try:
-            # No fence: the Kernel refuses a commit that sets a domain which another one has set since this state.
+            # No fence is needed: the Kernel refuses the commit if another commit since this state has set the same domain.
             warehouse.kernel.append(state, [], (RECORDS.partition_by, day), domains={name: content})
         except TableError:
             newest = warehouse.state(RECORDS.name)
@@ -159,13 +160,13 @@ def _refuse_replaced(lock: ArchiveLock, state: State) -> None:
 
 
 def _ranges_of(lock: ArchiveLock) -> dict[str, int]:
-    """The versions of the tables of ranges and problems."""
+    """The examined versions of record_ranges and record_problems."""
     return {name: version for name, version in lock.versions.items() if name != RECORDS.name}
 
 
 @contextmanager
 def _removed_after(errors: tuple[type[PipelineError], ...], lock: ArchiveLock, output: RunOutput) -> Iterator[None]:
-    """Remove the files of a run that ends in one of these errors: a full disk has no room for a second attempt beside them."""
+    """Remove the files of a run that ends in one of these errors: beside them a full disk has no room for another attempt."""
     try:
         yield
     except errors:

@@ -1,7 +1,8 @@
-"""Looks at what others have committed to the archive's tables since a version that was read under the lock.
+"""Examines the commits of others to the archive's tables since a version that was read under the lock.
 
-What contradicts next offsets, or took away ranges and problems that earlier runs have added, is refused before a commit and
-reported after it; what changed single rows is said in a line and goes on: those who delete records mean to.
+A commit that contradicts the next offsets, or that removed ranges and problems of earlier runs, is an error: before the run's
+own commit it prevents that, afterwards it is reported. A commit that changed single rows is only a note, because users may
+delete records on purpose.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,8 +24,8 @@ from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RE
 from kafka_lagoon.tables.table import Table
 
 KEEP = "keep"
-# Each run reads the commits after the stored versions again, and after a week the log does not have them any more. So a run
-# without new records stores what it has examined if others have made this many commits, or if one is this old.
+# Each run reads the commits after the stored versions again, and the log keeps commits for a week only. So a run without new
+# records stores the versions that it has examined if others have made this many commits, or if a commit is this old.
 _MOST_COMMITS = 100
 _LONGEST_MS = 3 * 24 * 3_600_000
 
@@ -51,9 +52,9 @@ def conflict_in(commits: Sequence[Commit], cluster_id: str) -> Contradiction | N
 def conflict_with(
     warehouse: Warehouse, table: Table, cluster_id: str, commits: Sequence[Commit], sequence: int | None
 ) -> Contradiction | None:
-    """The commit that contradicts a cluster's archive, whose last rows in the table are those of run `sequence`, or None.
+    """The commit that contradicts a cluster's archive, or None. Run `sequence` is the last that added rows; None: not known.
 
-    A RESTORE to a version that has these rows took away rows of other clusters only. None for `sequence`: it is not known.
+    A RESTORE to a version that has the rows of that run is no contradiction: it removed only rows of other clusters.
     """
     conflict = conflict_in(commits, cluster_id)
     if conflict is None or conflict.rolled_back_to is None or sequence is None:
@@ -68,8 +69,8 @@ def conflict_with(
 def are_worth_storing(commits: Sequence[Commit], cluster_id: str, now_ms: int) -> bool:
     """True if a run without new records must store that it has examined these commits.
 
-    It must if rows were changed, or if the user keeps what contradicts the archive, because the next run would report it
-    again; and if commits are many or old. Those that store the same, of this cluster or another, are not counted among many.
+    It must if rows were changed, or if the user keeps a contradicting commit, because the next run would report it again; and
+    if commits are many or old. Commits of this cluster's runs, and those that only store next offsets, are not counted.
     """
     needing = [one for one in commits if not one.has_only_domains and app_id(cluster_id) not in one.transactions]
     return (
@@ -80,7 +81,7 @@ def are_worth_storing(commits: Sequence[Commit], cluster_id: str, now_ms: int) -
 
 
 def refusal(table: Table, conflict: Contradiction, *, has_offsets: bool) -> str:
-    """Cause and cure on one line; removed rows can be read again only if `has_offsets`."""
+    """A message with cause and cure; removed rows can be read again only if `has_offsets`."""
     if conflict.commit.kind is Kind.GONE:
         return (
             f"table {table.name} lacks rows that it had, or cannot be shown to have them, and its log does not have version "
@@ -106,10 +107,10 @@ def examine(
     repeated: NextOffsets | None,
     after_restore: str | None,
 ) -> Examined:
-    """Look at what was committed to tables since the last run did.
+    """Examine the commits to tables since those that the last run examined.
 
-    TableError if rows are gone that it knew, unless the user keeps the tables as they are, or everything goes back to
-    `repeated` and the table still has what was added until then.
+    TableError if rows of earlier runs are gone, unless the user keeps the tables as they are, or the run goes back to the next
+    offsets `repeated` and the table still has the rows that were added until then.
     """
     versions, examined, notes = dict[str, int](), list[Commit](), list[str]()
     for table in tables:
@@ -141,7 +142,7 @@ def _last_rows(table: Table, stored: NextOffsets) -> int | None:
 def _reaches(
     warehouse: Warehouse, table: Table, cluster_id: str, conflict: Contradiction, repeated: NextOffsets
 ) -> bool:
-    """True if a table that was rolled back still has what runs up to the last of `repeated` have added."""
+    """True if a table that was rolled back still has the rows of all runs up to the last one of `repeated`."""
     if conflict.rolled_back_to is None:
         return False
     undone = commits_of(warehouse, table, conflict.rolled_back_to, conflict.commit.version - 1)
@@ -158,8 +159,8 @@ def notes_of(table: Table, commits: Iterable[Commit]) -> list[str]:
     notes = [f"table {table.name} {rows[-1]} since the last ingest{_others(rows)}"] if rows else []
     if gone:
         notes.append(
-            f"table {table.name}: its log does not have versions {gone[0].version} to {gone[-1].version} any more, nor what "
-            "others did in them"
+            f"table {table.name}: its log does not have versions {gone[0].version} to {gone[-1].version} any more, so changes "
+            "that others made in them are not known"
         )
     return notes
 
@@ -171,7 +172,7 @@ def _others(commits: Sequence[Commit]) -> str:
 def refuse_before(
     warehouse: Warehouse, cluster_id: str, examined: Mapping[str, int], newest: Mapping[str, int]
 ) -> None:
-    """TableError if somebody has committed to a table, after the version that was examined, what contradicts the archive.
+    """TableError if a commit after the examined version of a table contradicts the archive.
 
     `newest` has the versions of tables whose state was just read.
     """
@@ -188,7 +189,7 @@ def refuse_before(
 
 
 def refuse_after(warehouse: Warehouse, cluster_id: str, table: Table, before: int, version: int) -> None:
-    """Raise ChecksFailed if a contradicting commit stands between the version that a commit was to follow and the commit."""
+    """Raise ChecksFailed if a commit between version `before` and our commit, `version`, contradicts the archive."""
     if conflict := conflict_in(commits_of(warehouse, table, before, version), cluster_id):
         raise ChecksFailed(
             _meanwhile(table, conflict, f"version {version} is committed after it, and the next ingest asks")

@@ -63,16 +63,16 @@ class LastRun:
     base_version: int
     ranges: PendingFile | None
     problems: PendingFile | None
-    records: tuple[PendingFile, ...] = ()  # data files that Spark has still to write into the table
+    records: tuple[PendingFile, ...] = ()  # staged data files that Spark writes into the table
 
 
 @frozen
 class NextOffsets:
     """The archive of one cluster: the next offset of each partition, by topic, and the run that committed them.
 
-    `examined` has the versions of record_ranges and record_problems up to which that run knew what others have committed. A
-    later run without new records may have gone on to later versions, and then it has that of `records`, too. `problems_run` is
-    the number of the last run whose rows record_problems had when that run began; 0 if none, None if an earlier release ran.
+    `examined` has the versions of record_ranges and record_problems up to which that run examined the commits of others. A
+    later run without new records may have stored later versions, and then also that of `records`. `problems_run` is the number
+    of the last run whose rows record_problems had when that run began; 0 if it had none, None in the log of earlier releases.
     """
 
     topics: Mapping[str, Archived] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class NextOffsets:
 
     @property
     def examined_records(self) -> int:
-        """The version of `records` up to which commits of others are known; 0 before the first run."""
+        """The version of `records` up to which the commits of others were examined; 0 before the first run."""
         base_version = self.last_run.base_version if self.last_run else 0
         return self.examined.get(RECORDS.name, base_version)
 
@@ -98,7 +98,7 @@ def app_id(cluster_id: str) -> str:
 
 
 def with_examined(offsets: NextOffsets, versions: Mapping[str, int], problems_run: int) -> NextOffsets:
-    """The next offsets after a run that has examined commits and archived nothing; the same before the first run."""
+    """The next offsets after a run that examined commits and archived nothing; unchanged before the first run."""
     return replace(offsets, examined=versions, problems_run=problems_run) if offsets.last_run else offsets
 
 

@@ -1,8 +1,8 @@
-"""Commits a run's rows to record_ranges and record_problems, after the commit of its records, by that run or the next one.
+"""Commits a run's rows to record_ranges and record_problems, after the commit of its records, in that run or the next one.
 
-The rows lie in a pending file (ingest/pending_files.py) that the next offsets name. They become a new data file of their table,
-which is checked before it is committed. If the pending file was removed, ranges are rebuilt from what was committed
-(ingest/rebuilt_ranges.py), and the next run reports it.
+The rows are in pending files (ingest/pending_files.py), which the next offsets name, and become a new data file of their table.
+If the pending file of ranges was removed, the ranges are rebuilt from table `records` (ingest/rebuilt_ranges.py), and the next
+run reports it.
 """
 
 import uuid
@@ -40,7 +40,7 @@ def _last_run_in(warehouse: Warehouse, table: Table, cluster_id: str) -> int:
 def pending_rows(warehouse: Warehouse, cluster_id: str) -> str | None:
     """The table that still lacks rows of a cluster's last run, None if no commit is pending.
 
-    Next offsets in a staging folder are not read: then only the numbers of the last runs in `records` and record_ranges count.
+    Next offsets in a staging folder are not read: for these, only the last runs of `records` and record_ranges are compared.
     """
     state = warehouse.state(RECORDS.name)
     last_run = from_json(warehouse.kernel.domain(state, domain(cluster_id))).last_run
@@ -71,17 +71,19 @@ def last_problems_run(warehouse: Warehouse, cluster_id: str) -> int:
 def refuse_replaced_tables(
     warehouse: Warehouse, cluster_id: str, stored: NextOffsets, problems_run: int, after_restore: str | None
 ) -> None:
-    """TableError if a table of the archive was removed and re-created while the others have a history.
+    """TableError if a table of the archive was removed and re-created while the others have rows of earlier runs.
 
-    It is the same if the next offsets are kept elsewhere: in the log of `records`, or in a staging folder.
-    Each run adds its ranges, and only those of the last one may be pending; `problems_run` is the last run whose problems the
-    table has, and only the last run may have added more. KEEP goes on without the earlier ones.
+    TableError also if this run looks for next offsets in the log of `records`, and earlier runs kept them in a staging folder,
+    or the other way round.
+
+    Each run adds its ranges, and only those of the last run may be pending. `problems_run` is the last run whose problems are
+    in the table; only the last run may have added others. With KEEP the archive continues without the missing rows.
     """
     last_run = stored.last_run
     if last_run is None and is_added(warehouse, RECORDS, cluster_id, 1):
         raise TableError(
             "table records has records of this cluster, and its next offsets are not where this run looks for them: earlier "
-            "runs kept them with another records.writer or in another records.staging. Give their settings again"
+            "runs had another records.writer or records.staging. Use their settings again"
         )
     for table, is_old in (
         (RECORD_RANGES, last_run is None and is_added(warehouse, RECORD_RANGES, cluster_id, 1)),
@@ -126,7 +128,7 @@ def refuse_older_records(warehouse: Warehouse, cluster_id: str, last_run: LastRu
 def commit_pending(warehouse: Warehouse, cluster_id: str, offsets: NextOffsets, clock: Clock) -> None:
     """Commit the pending rows of the last run to record_ranges, then to record_problems.
 
-    TableError if a table was rolled back just before: the next run asks how to go on.
+    ChecksFailed if a table was rolled back just before: the next run demands --after-restore.
     """
     if offsets.last_run:
         with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
@@ -134,16 +136,16 @@ def commit_pending(warehouse: Warehouse, cluster_id: str, offsets: NextOffsets, 
 
 
 def add_pending(warehouse: Warehouse, cluster_id: str, topics: Mapping[str, Archived], last_run: LastRun) -> None:
-    """Do the same where the caller holds the lock of commits."""
+    """Commit the pending rows as `commit_pending` does; the caller holds the lock on commits."""
     for table, file in _pending(warehouse, cluster_id, last_run):
         _add(warehouse, table, cluster_id, topics, last_run, file)
 
 
 @contextmanager
 def after_records(ingest_id: str) -> Iterator[None]:
-    """Raise RangesPending for what fails after the commit of a run's records.
+    """Raise RangesPending in place of a TableError, after the commit of a run's records.
 
-    A commit that is not as it should be is reported as it is, and NeedsSession lets the run go on with a session.
+    ChecksFailed passes, because the next run does not mend it, and NeedsSession, after which the run continues with a session.
     """
     try:
         yield
@@ -166,7 +168,7 @@ def commit_pending_of_cluster(warehouse: Warehouse, cluster_id: str, clock: Cloc
 def commit_pending_of_all(warehouse: Warehouse, clock: Clock) -> None:
     """Commit the pending rows of every cluster's last run, if their next offsets are in the log of `records`.
 
-    Maintenance does so before it removes old files: in format 1 pending files lie beside data files, named by no version.
+    Maintenance calls it before it removes old files: in format 1 pending files are beside data files, and in no version.
     """
     state = warehouse.state(RECORDS.name)
     for cluster_id in archived_clusters(warehouse):
@@ -176,7 +178,7 @@ def commit_pending_of_all(warehouse: Warehouse, clock: Clock) -> None:
 
 
 def pending_url(warehouse: Warehouse, table: Table, file: PendingFile) -> str:
-    """URL of a file with pending rows of a table: in the folder of `records`, in format 1 in that of the table."""
+    """URL of a file with pending rows of a table: in the folder of `records`, or in format 1 in the table's own folder."""
     root = warehouse.locations[RECORDS.name if file.name.startswith(f"{FOLDER}/") else table.name]
     return f"{root}/{file.name}"
 
@@ -189,7 +191,7 @@ def rebuild_rows(
     topics: Mapping[str, Archived],
     expected: int,
 ) -> Sequence[Any]:
-    """Rows in place of a pending file of `expected` rows that was removed; the next run reports what happened."""
+    """Rows in place of a pending file of `expected` rows that was removed; writes a report, which the next run prints."""
     text = f"had {expected:,} rows of table {table.name} to add, and the file that held them was removed: "
     if table is RECORD_RANGES:
         rows: Sequence[Any] = rebuild_ranges(warehouse, pending.cluster_id, last_run, topics)

@@ -26,7 +26,7 @@ from kafka_lagoon.tables.table import Table
 
 FOLDER = "_lagoon"
 _REPORT = "report.json"
-_OURS = re.compile(r"\.?(\d{12})-")  # a dot: it was never complete
+_OURS = re.compile(r"\.?(\d{12})-")  # files that were not written to their end begin with a dot
 _ALWAYS = 0  # sequence of a report that does not depend on a commit
 
 
@@ -71,11 +71,10 @@ class PendingFiles:
         self._write(_ALWAYS, report)
 
     def reports(self, last_run: LastRun | None) -> dict[str, Report]:
-        """Reports of committed runs, by URL. Files with rows are removed: the last run's rows are in the tables by now.
+        """Reports of committed runs, by URL. Other files of runs are removed; files that no run has written stay.
 
-        Files that no run has written stay.
-        Those of earlier runs can never be committed any more. A run that dies between the commit of its rows and the removal of
-        their file leaves one.
+        Call it when the last run's rows are in the tables. A run that died between the commit of its rows and the removal of
+        their file has left that file, and files of runs that were not committed can never be committed any more.
         """
         reports = {}
         for name in self.storage.names(f"{self.root}/{self.folder}"):
@@ -109,7 +108,7 @@ class PendingFiles:
     def _write(self, sequence: int, report: Report) -> None:
         name = f"{_prefix(sequence, report.ingest_id)}{uuid.uuid4().hex}-{_REPORT}"
         content = {"ingest_id": report.ingest_id, "text": report.text, "is_loss": report.is_loss}
-        # Whole, because the next run reads every report that is there.
+        # Written as a whole, because the next run reads every report that exists.
         self.storage.write_whole(f"{self.root}/{self.folder}/{name}", json.dumps(content))
 
 
@@ -127,9 +126,9 @@ def missing_in_words(ranges: Iterable[RecordRangeRow]) -> list[str]:
 
 
 def read_pending(storage: Storage, url: str, file: PendingFile) -> bytes | None:
-    """The content of a pending file; None if it is gone or its size has changed. TableError if it is there and not readable.
+    """The content of a pending file; None if it is gone or its size has changed. TableError if it exists and cannot be read.
 
-    Another process may remove it between the two, where there is no lock.
+    Its size is compared again after an error: where there is no lock, another process may have removed it meanwhile.
     """
     if storage.size(url) != file.size:
         return None

@@ -74,7 +74,7 @@ class _StagingFolder:
         return max((int(name[1]) for name in ours if name), default=0)
 
     def next_offsets(self, number: int) -> NextOffsets:
-        """The next offsets that a run wrote, or a later one without new records; of number 0 those before the first run."""
+        """The next offsets that run `number` wrote, or a later run without new records. 0 stands for before the first run."""
         stored = from_json(self.storage.read(self.url(number, _NEXT_OFFSETS)).decode()) if number else NextOffsets()
         later = self._examined(number)
         if not later:
@@ -84,13 +84,13 @@ class _StagingFolder:
             values = json.loads(text)
             if "topics" in values:
                 return from_json(text.decode())
-            # An earlier release stored nothing else of such a run.
+            # Earlier releases stored only these values of a run without new records.
             return replace(stored, examined=values["examined"], problems_run=values["problems_run"])
 
     def write_examined(self, number: int, offsets: NextOffsets) -> None:
         """Write the next offsets of a run without new records after run `number`, in place of those of earlier such runs.
 
-        If this process dies before it has removed those, either may be read: its own are then stored again by the next run.
+        If this process dies before it has removed the earlier ones, the next run may read those: it then stores its own again.
         """
         earlier = self._examined(number)
         self.storage.write_whole(self.url(number, f".{uuid.uuid4().hex}{_EXAMINED}"), to_json(offsets))
@@ -124,7 +124,7 @@ class _StagingFolder:
         """Remove staged files, and the next offsets of earlier runs; files that no run has staged stay."""
         for name in self.storage.names(self.root):
             is_newest = name.startswith(f"{run.sequence:012d}")
-            if _STAGED.match(name.lstrip(".")) and not is_newest:  # a dot: it was never complete
+            if _STAGED.match(name.lstrip(".")) and not is_newest:  # incomplete files begin with a dot
                 self.storage.delete(f"{self.root}/{name}")
 
 
@@ -182,10 +182,11 @@ def staged_lock(
 def commit_staged(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LOCK_WAIT_MS) -> None:
     """Write next offsets and file names to the staging folder, then let Spark write the rows into the tables.
 
-    Others that commit are waited for `wait_ms` milliseconds.
+    The lock on commits is waited for up to `wait_ms` milliseconds.
 
-    LockHeld if another run has written its own since the lock was taken; then readers see nothing of this one. RangesPending if
-    its records are committed and its ranges are not. After another error the next run commits what was staged.
+    LockHeld if another run has written its next offsets since the archive's lock was taken; readers then see nothing of this
+    run. RangesPending if its records are committed, and its ranges or problems are not. After another error the next run
+    commits the staged files.
     """
     folder = _StagingFolder(storage=lock.warehouse.kernel.storage, root=lock.root)
     run = LastRun(
@@ -203,13 +204,13 @@ def commit_staged(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LO
             topics=output.reconciled.topics, last_run=run, examined=lock.versions, problems_run=lock.problems_run
         )
     )
-    # Before the next offsets are written: a run that waits in vain for the lock has done nothing.
+    # The lock is taken before the next offsets are written, so that a run that waits in vain has changed nothing.
     with lock.warehouse.exclusively("commit", lock.clock, wait_ms):
         if run.sequence > 1:
             refuse_before(lock.warehouse, lock.cluster_id, lock.versions, {})
         if folder.newest() >= run.sequence:
             raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime")
-        # Whole, because it counts as soon as it is there.
+        # Written as a whole, because the run is committed as soon as this file exists.
         folder.storage.write_whole(folder.url(run.sequence, _NEXT_OFFSETS), next_offsets)
         _commit_files(lock.warehouse, folder, lock.pending, run, output.reconciled.topics)
     with after_records(run.ingest_id):
@@ -217,7 +218,7 @@ def commit_staged(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LO
 
 
 def store_examined(lock: ArchiveLock, topics: Mapping[str, Archived]) -> None:
-    """Write what the lock's holder, which has archived nothing, has to store of `topics` and of others' commits."""
+    """Write the examined versions and the new topics of a run that has archived nothing, if it has to store them."""
     if unstored := lock.unstored(topics):
         folder = _StagingFolder(storage=lock.warehouse.kernel.storage, root=lock.root)
         folder.write_examined(unstored.last_run.sequence if unstored.last_run else 0, unstored)
@@ -247,7 +248,7 @@ def _write(folder: _StagingFolder, table: Table, name: str, rows: Sequence[Any])
 
 
 def _is_lost(warehouse: Warehouse, folder: _StagingFolder, cluster_id: str, run: LastRun) -> bool:
-    """True if data files that Spark has still to write into `records` were removed from the staging folder."""
+    """True if staged data files were removed before Spark has written them into `records`."""
     if folder.is_committed(run.sequence) or is_added(warehouse, RECORDS, cluster_id, run.sequence):
         return False
     return any(folder.storage.size(f"{folder.root}/{file.name}") != file.size for file in run.records)
@@ -260,7 +261,7 @@ def _commit_files(
     run: LastRun,
     topics: Mapping[str, Archived],
 ) -> None:
-    """Append a run's staged files to the tables, records first, where the caller holds the lock of commits."""
+    """Append a run's staged files to the tables, records first; the caller holds the lock on commits."""
     _add(warehouse, pending.cluster_id, RECORDS, run, [(f"{folder.root}/{file.name}", file) for file in run.records])
     with after_records(run.ingest_id):
         for table, file in ((RECORD_RANGES, run.ranges), (RECORD_PROBLEMS, run.problems)):
