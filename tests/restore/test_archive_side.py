@@ -231,7 +231,7 @@ def test_what_is_not_there(archive: Callable[[Sequence[Record], int], Path], com
     for argv, line in (
         (["records@a:none", "a:copy"], "records@a:none: nothing is archived of it"),
         (["records@a:orders", "a:copy", "--partitions", "7"], "records@a:orders: nothing is archived of partition 7"),
-        (["records@a:orders", "a:copy", "--from", "2020-01-01"], "--from, --until: of an archive only offsets"),
+        (["records@a:orders", "a:copy", "--from", "2020-01-01"], "--from, --until: an archive takes offsets"),
     ):
         code, _, notes = compare(tmp_path, *argv)
         assert code == 2

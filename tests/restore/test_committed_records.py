@@ -73,7 +73,7 @@ def test_records_that_are_gone(state: FakeCluster, connect: Callable[[], Cluster
 def test_records_that_open_transactions_of_others_hold_back(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
     """They are not gone: another restore would double them, so the reason does not say so."""
     cluster = connect()
-    with pytest.raises(TargetChanged, match=r"11 records.* open transactions of others hold the rest back"):
+    with pytest.raises(TargetChanged, match=r"11 records.* open transactions of others hide the rest"):
         check(state, cluster, 11, {TARGET: FakeCommit(12)}, HELD_BACK)
     with pytest.raises(TargetChanged, match="some were deleted or compacted"):
         check(state, cluster, 13, {TARGET: FakeCommit(12)}, HELD_BACK)

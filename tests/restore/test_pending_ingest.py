@@ -71,7 +71,7 @@ def test_commits_that_cannot_be_made(warehouse: Warehouse) -> None:
     die(warehouse, 3, 9, 1)
     replace_table(warehouse, RECORD_RANGES)
     with pytest.raises(
-        TableError, match=f"cluster {CLUSTER} .*they cannot be added: table record_ranges does not have"
+        TableError, match=f"cluster {CLUSTER} .*which cannot be added: table record_ranges does not have"
     ):
         commit_pending_of(warehouse, "name", CLOCK)
 

@@ -122,7 +122,7 @@ def test_a_newer_snapshot_lacks_something(table: str, state: dict[str, Any], opt
         with pytest.raises(ConfigError) as raised:
             chosen(ask, **{option: True})
         assert raised.value.problems == (
-            f"--from-cluster: no snapshot of cluster c has all that is needed; the newest lacks {lacks}",
+            f"--from-cluster: no snapshot of cluster c has everything that the restore needs; the newest lacks {lacks}",
         )
 
 

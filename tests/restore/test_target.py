@@ -163,7 +163,7 @@ def test_nothing_stands_in_the_way() -> None:
     said = judged()
     assert said.faults == []
     assert said.notes == [
-        "topic t was re-created: of its other ids (earlier) nothing is restored (--topic-id)",
+        "topic t was re-created: records under its other ids (earlier) are not restored (see --topic-id)",
         "topic t: the archive lacks offsets (3 lost), and so will t",
     ]
 

@@ -103,7 +103,7 @@ def _others(row: RestoreReceiptRow) -> str:
 def _last_line(result: RestoreResult) -> str:
     where = f"{result.cluster} ({result.cluster_id})"
     partitions = sum(len(topic.partitions) for topic in result.topics)
-    if result.plan and result.finished_at and not result.went_on:
+    if result.plan and result.finished_at and not result.is_continued:
         good = sum(1 for row in result.receipts if not row.problem)
         receipts = (
             "receipts good" if good == len(result.receipts) else f"{good:,} of {len(result.receipts):,} receipts good"
@@ -118,7 +118,7 @@ def _last_line(result: RestoreResult) -> str:
     name = result.plan.restore_id if result.plan else ""
     total = sum(one.written for one in result.progress.positions.values()) if result.progress else 0
     parts = [f"{result.written:,} records written to {partitions:,} partitions"]
-    if result.went_on:
+    if result.is_continued:
         parts.append(f"{total:,} with those of earlier runs")
     if result.receipts:
         same = sum(1 for row in result.receipts if not row.problem)

@@ -86,7 +86,7 @@ class ByAny:
         self._node_id = self._chosen()
 
     def _chosen(self) -> int | None:
-        """The next broker that did not fail last time, or else the next one: the last one may not know an item yet."""
+        """The next broker that did not fail last time, or else the next one: the same broker may not know an item yet."""
         brokers, unreachable, before = self._cluster.brokers, self._cluster.unreachable, self._node_id
 
         def rank(node_id: int) -> tuple[bool | int, ...]:

@@ -32,9 +32,9 @@ _AT_ONCE_BYTES = 8 << 20
 class ArchivedPartition:
     """The records to read of a partition: offsets from `from_offset` to `to_offset` (not included).
 
-    `condition` is SQL over the columns of `records`, `superseded` are offsets of runs that were archived again later.
-    `escaped` are ranges of offsets whose header keys are not UTF-8. If the topic `began_without_id`, records without an id are
-    of it, too.
+    `condition` is SQL over the columns of `records`. `superseded` are ranges of offsets whose records are not part of the log's
+    history, `escaped` those whose header keys are not UTF-8. `began_without_id` is true if records without a topic id belong to
+    the topic, too.
     """
 
     cluster_id: str

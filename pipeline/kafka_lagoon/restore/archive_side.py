@@ -27,7 +27,7 @@ from kafka_lagoon.restore.saved_rows import rows_of
 
 _PREFIX = "records@"
 _NAMES = ("records_now", "record_ranges", "records")
-# Retention removes the records of a day before its ranges: such ranges count as removed, not as records that are missing.
+# Retention removes the records of a day before its ranges. Ranges without records count as removed: no record is missing.
 _RANGES = """
     SELECT cluster_id, topic_id, partition, from_offset, to_offset, ingest_id, sequence, compacted, lost, corrupt, problem
     FROM record_ranges
@@ -45,7 +45,7 @@ _OF_ID = "coalesce(topic_id, '') = ?"
 
 @frozen
 class ArchivedRecords:
-    """The archived records of a topic; of a re-created topic, those of the newest. `tables` opens tables by name."""
+    """The archived records of the newest topic of a name; `tables` opens tables by name."""
 
     tables: Callable[[Iterable[str]], AbstractContextManager[Ask]]
     cluster: str
@@ -63,7 +63,7 @@ class ArchivedRecords:
 
 @dataclass(eq=False)
 class _Archive:
-    """Reads the tables; the ranges once for all partitions."""
+    """The opened tables, as a side of a comparison; ranges are read once for all partitions."""
 
     of: ArchivedRecords
     ask: Ask
@@ -83,7 +83,7 @@ class _Archive:
             of=of,
             cluster_id=ranges[0]["cluster_id"],
             topic_id=newest.topic_id,
-            partitions=known[-1] + 1,  # partitions are numbered from 0 on; those between were not archived
+            partitions=known[-1] + 1,  # partitions have the numbers from 0 on, also those that were not archived
             splits=splits,
             lost={
                 number: lost_offsets(wanted.start.default or EARLIEST, split, archived[number][0])
@@ -95,7 +95,7 @@ class _Archive:
 
     @cached_property
     def _newest(self) -> Incarnation:
-        """The newest topic of the name."""
+        """The newest of the topics that have had this name."""
         of = self.of
         rows = in_order_of_runs(rows_of(self.ask, _RANGES, of.topic, of.cluster, of.cluster))
         if not rows:
@@ -133,7 +133,7 @@ def _resolved(spec: OffsetSpec | None, first: int, end: int) -> int:
             return max(first, offset)
         case BeforeEnd(offsets):
             return max(first, end - offsets)
-    raise ConfigError(["--from, --until: of an archive only offsets can be chosen, no times"])
+    raise ConfigError(["--from, --until: an archive takes offsets, not times"])
 
 
 def _notes(of: ArchivedRecords, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -154,7 +154,7 @@ class _ArchiveReader:
 
     @property
     def outcome(self) -> SplitOutcome:
-        """All of the range: reading raises if that fails."""
+        """The whole range: an exception is raised if it cannot be read."""
         return SplitOutcome(split=self.split, next_offset=self.split.to_offset, counts=self.counts)
 
     def chunks(self) -> Generator[Chunk, None, None]:

@@ -53,16 +53,16 @@ _RANGE = [
 ]
 _PROBLEM = ["ingest_id", "cluster_id", "topic", "topic_id", "partition", "base_offset", "last_offset", "reason"]
 
-NO_ID = "none"  # how people name the id of a topic that has none
+NO_ID = "none"  # stands for the id of a topic without one, in options and messages
 
 
 @frozen
 class ArchivedTopic:
-    """The archived records of a topic; `other_ids` are those of other topics of its name, and `missing` counts offsets.
+    """The archived records of a topic; `other_ids` are the ids of other topics of its name.
 
-    If it `began_without_id`, its first records have none, because its brokers gave none then.
-
-    `sizes` are bytes of the partitions as the brokers stored them; partitions whose ranges do not say it are left out.
+    `missing` counts offsets that were lost or corrupt. `sizes` are bytes of the partitions as the brokers stored them, without
+    partitions whose ranges do not have the number. `began_without_id` is true if the first records have no topic id, because
+    the brokers gave none then.
     """
 
     cluster_id: str
@@ -83,7 +83,7 @@ class ArchivedTopic:
 
     @property
     def archived(self) -> int:
-        """The number of records of the partitions that their ranges have."""
+        """The number of records of the partitions, according to their ranges."""
         return sum(self.records[number] for number in self.partitions)
 
     @property
@@ -100,11 +100,11 @@ def find_archived(
     topic_ids: Mapping[str, str],
     check: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> list[ArchivedTopic]:
-    """Find the archived records of topics of a cluster, given by its name or by Kafka's id of it.
+    """Find the archived records of topics of a cluster; `cluster` is its name, or its id in Kafka.
 
-    Of a re-created topic, those since then, unless `topic_ids` names another id ("none" for a topic that had none). ConfigError
-    lists every topic that is not archived, and a name that several clusters had. `check` gets the ids of the cluster after the
-    ranges are read and before the problems are, and raises if commits of an ingest are pending.
+    Of a re-created topic the newest is found, unless `topic_ids` has the id of an earlier one ("none" for one without an id).
+    ConfigError lists every topic that is not archived, and the ids if several clusters had the name. `check` is called with the
+    cluster's ids between reading ranges and problems, and raises an error if commits of an ingest are pending.
     """
     faults, results = list[str](), list[ArchivedTopic]()
     by_topic = _by_topic(topics, _rows(warehouse, RECORD_RANGES, {"topic": topics}, _RANGE))
@@ -177,7 +177,7 @@ def _topic(topic: str, of: Incarnation, other_ids: Sequence[str | None], problem
         sizes[row["partition"]] += row["bytes_fetched"]
         records[row["partition"]] += row["records"]
         missing.update(lost=row["lost"], corrupt=row["corrupt"])
-    # Ranges that were rebuilt from records do not know their bytes.
+    # Ranges that were rebuilt from records do not have their bytes.
     unsized = {row["partition"] for row in ranges if row["records"] and not row["bytes_fetched"]}
     codecs = {name for row in ranges for name in (row["codec"] or "").split(",") if name}
     return ArchivedTopic(
@@ -204,7 +204,7 @@ def _escaped(problems: Iterable[_Row], of: Incarnation) -> Mapping[int, list[_Ro
 
 
 def _covers(superseded_range: SupersededRange, row: _Row) -> bool:
-    """True if a problem is one of a superseded record: the record that the log has at its offset may have other keys."""
+    """True if a problem is about a superseded record; the record that replaced it may have other header keys."""
     offset: int = row["base_offset"]
     is_within = superseded_range.from_offset <= offset < superseded_range.to_offset
     return is_within and superseded_range.ingest_id == row["ingest_id"]
@@ -262,9 +262,9 @@ def _may_have(file: DescribedFile, column: str, low: int, high: int) -> bool:
 
 
 def _is_one_topic(file: DescribedFile, partition: ArchivedPartition) -> bool:
-    """True if all rows of a file are of the partition's cluster and topic id; ids are too short to be cut in the log.
+    """True if all rows of a file have the partition's cluster id and topic id, by the bounds and nulls in the log.
 
-    Bounds say nothing of rows without an id.
+    The log cuts long bounds, but ids are too short for that.
     """
     ids = {"cluster_id": partition.cluster_id, "topic_id": partition.topic_id}
     return all(

@@ -1,4 +1,4 @@
-"""Compares the records that transactions of a restore have committed with those that are found in the target.
+"""Compares the number of records that transactions of a restore have committed with the records in the target.
 
 Each transaction commits the number of the next record as the offset of the restore's group.
 """
@@ -15,7 +15,7 @@ from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.topic_partition import TopicPartition
 
 _PAUSE_S = 0.1
-_REMEMBERED_MS = 24 * 3_600_000  # by default a week
+_REMEMBERED_MS = 24 * 3_600_000  # brokers keep transactional ids and commits for a week by default
 
 
 def check_committed(
@@ -28,7 +28,7 @@ def check_committed(
     has = f"has {in_target} records of the restore, and transactions committed {committed}"
     if committed > in_target and log.last_stable_offset < log.high_watermark:
         raise TargetChanged(
-            *target, f"{has}: open transactions of others hold the rest back; run it again when they have ended"
+            *target, f"{has}: open transactions of others hide the rest; run it again when they have ended"
         )
     raise TargetChanged(*target, f"{has}: some were deleted or compacted")
 
@@ -36,9 +36,9 @@ def check_committed(
 def refuse_forgotten(target: TopicPartition, first: Transaction, others: int, age_ms: int) -> None:
     """Raise TargetChanged if records in the target may be those of a restore that brokers have forgotten.
 
-    Call it if the restore has counted nothing in the target: then the numbers of `check_committed` agree also where both are
-    forgotten, the transactional id and the group. Coordinators begin a new id with epoch 0. `others` counts records of
-    transactions since the restore began, `age_ms` ago.
+    Call it if no records of the restore were found in the target: `check_committed` passes then even if brokers have forgotten
+    both the transactional id and the group. Epoch 0 shows that the transactional id is new to its coordinator. `others` counts
+    records of other transactions since the restore began, which was `age_ms` ago.
     """
     if others and first.epoch == 0 and age_ms >= _REMEMBERED_MS:
         raise TargetChanged(
@@ -56,8 +56,9 @@ def refused(failure: Failure) -> BrokerError:
 def _committed(cluster: Cluster, group_id: str, target: TopicPartition, deadline: Deadline) -> int:
     """The group's offset of a partition, 0 if it has none.
 
-    InitProducerId answers when the markers of the last transaction are written; the group's coordinator applies them a moment
-    later (scheduleHandleTxnCompletion), and refuses until then to tell the offset. Other partitions may have transactions.
+    InitProducerId is answered when the markers of the last transaction are written. The group's coordinator applies them a
+    moment later (scheduleHandleTxnCompletion), and until then answers UNSTABLE_OFFSET_COMMIT, for which this waits. Open
+    transactions of other partitions do not matter.
     """
     while True:
         fetched = committed_offsets(cluster, [group_id], deadline)

@@ -30,9 +30,9 @@ _LIKE_COLUMNS = frozenset(
         *("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"),
     }
 )
-# DuckDB calls them consistent, although they depend on the time.
+# Functions that DuckDB calls consistent, although they depend on the time.
 _OF_THE_TIME = frozenset({"current_localtime", "current_localtimestamp"})
-# DuckDB does not say of macros whether they are consistent. These depend only on their arguments.
+# Macros that depend only on their arguments; DuckDB has no stability for macros.
 _STEADY_MACROS = frozenset(
     {
         *("array_append", "array_pop_back", "array_pop_front", "array_prepend", "array_push_back", "array_push_front"),
@@ -81,7 +81,7 @@ def _parsed(connection: duckdb.DuckDBPyConnection, statement: str) -> Any:
 
 @lru_cache(maxsize=16)  # partitions share a condition
 def columns_in(condition: str) -> frozenset[str]:
-    """The columns of `records` that a condition names; all, if Python cannot walk through its syntax tree."""
+    """The columns of `records` that a condition names; all columns if its syntax tree cannot be read."""
     names = RECORDS.file_schema().names
     with duckdb.connect() as connection:
         try:
@@ -113,22 +113,22 @@ def _unsteady(connection: duckdb.DuckDBPyConnection, tree: Any) -> Iterator[str]
             case {"class": "SUBQUERY"}:
                 yield "it reads another table"
             case {"class": "STAR"}:
-                yield "* and COLUMNS stand for several columns: name each of them"
+                yield "* and COLUMNS mean several columns: name each of them"
             case {"class": "POSITIONAL_REFERENCE"}:
-                yield "# and a number stand for a column: name it"
+                yield "# and a number mean a column: name it"
             case {"class": "COLUMN_REF", "column_names": [name]} if name.lower() in _LIKE_COLUMNS:
                 yield _may_differ(name)
             case {"class": "FUNCTION", "function_name": name, "arguments": arguments}:
                 if name.lower() in unsteady:
                     yield _may_differ(name)
-                elif name.lower() == "age" and len(arguments) < 2:  # noqa: PLR2004  the second argument is then today
-                    yield _may_differ(f"{name} of one time")
+                elif name.lower() == "age" and len(arguments) < 2:  # noqa: PLR2004  today is the default of the second one
+                    yield _may_differ(f"{name} with one argument")
     if any([part.lower() for part in reference] == [_TABLE] for reference in _references(tree)):
-        yield f"{_TABLE} stands for all columns: name those that it depends on"
+        yield f"{_TABLE} means all columns: name those that the condition depends on"
 
 
 def _may_differ(name: str) -> str:
-    return f"{name} may give something else each time"
+    return f"{name} may have another value each time"
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
@@ -144,7 +144,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _unsteady_functions(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """Functions that may give something else each time: one question for all, which takes DuckDB 25 ms."""
+    """Functions that may have another value each time. One query for all of them takes DuckDB 25 ms."""
     results = connection.execute(
         "SELECT DISTINCT function_name FROM duckdb_functions() "
         "WHERE function_type IN ('scalar', 'macro') AND stability IS DISTINCT FROM 'CONSISTENT'"

@@ -22,14 +22,14 @@ _WRITTEN = ["restore_id", "target_cluster_id", "target_topic", "target_topic_id"
 
 @frozen
 class FinishedRestore:
-    """A finished restore: everything was written, and read back where that was possible. Each partition has a receipt."""
+    """A finished restore: all records are written, and read back where that was possible. Each partition has a receipt."""
 
     plan: RestorePlan
     receipts: Sequence[RestoreReceiptRow]
 
     @property
     def is_unread(self) -> bool:
-        """True if a partition could not be read back, as when its leader did not answer."""
+        """True if a partition could not be read back, for example because its leader did not answer."""
         return any(row.digest_read_back is None for row in self.receipts)
 
     @property
@@ -39,7 +39,7 @@ class FinishedRestore:
 
     @property
     def finished_at(self) -> str:
-        """The same as text."""
+        """The time at which the last partition was read back, as text."""
         return datetime.fromtimestamp(self.finished_at_ms / 1000, tz=UTC).isoformat(timespec="seconds")
 
     def is_of(self, topics: Sequence[ArchivedTopic]) -> bool:
@@ -81,7 +81,7 @@ def _is_same(topic: ArchivedTopic, planned_id: str | None) -> bool:
 
 
 def _restored_to(source: ArchivedPartition, planned: ArchivedPartition | None) -> int:
-    """The end of the restored offsets of a partition. What was archived after a later truncation is not restored."""
+    """The end of the restored offsets of a partition; a truncation since then lowers it."""
     if planned is None:
         return source.from_offset
     truncations = (

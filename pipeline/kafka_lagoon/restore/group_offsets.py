@@ -76,10 +76,10 @@ def saved_commits(ask: Ask, snapshot_id: str, topics: Collection[str]) -> list[S
 def translated(
     commits: Sequence[SavedCommit], partitions: Mapping[TopicPartition, RestoredPartition]
 ) -> tuple[list[TranslatedCommit], list[Untranslated]]:
-    """The commits in the target, and those that cannot be translated.
+    """The commits for the target, and those that cannot be translated.
 
-    A partition without a commit of the group, or with -1 in its place, is in neither: its consumers begin where their settings
-    say.
+    A partition without a commit of the group, or with the commit -1, is in neither: its consumers begin where auto.offset.reset
+    says.
     """
     done: list[TranslatedCommit] = []
     failed: list[Untranslated] = []

@@ -25,9 +25,10 @@ from kafka_lagoon.topic_partition import TopicPartition
 
 @frozen
 class OwnRecords:
-    """The offsets of the records of a restore; `compacted` counts offsets in between without a record, of whoever wrote it.
+    """The offsets of the records of a restore in a range of its target.
 
-    `others` counts records of other producers that are like those of the restore in that they have a transaction, or none.
+    `compacted` counts offsets without a record, whoever wrote it. `others` counts records of other producers: those in
+    transactions if the restore writes in transactions, else those without.
     """
 
     offsets: NDArray[np.int64]
@@ -74,7 +75,7 @@ def find_own_records(
         raise BrokerError(-1, outcome.failure, FETCH.name, f"{partition.topic}-{partition.partition}", outcome.detail)
     if outcome.counts.lost or outcome.counts.corrupt:
         raise TargetChanged(*partition, f"no longer has all records that were written since offset {from_offset}")
-    # A batch that had to be read again comes after those that follow it (fetch/reader.py).
+    # Sorted, because a batch that had to be read again comes later (fetch/reader.py).
     return OwnRecords(offsets=np.sort(np.concatenate(results)), compacted=outcome.counts.compacted, others=others)
 
 
@@ -107,7 +108,7 @@ def _options(options: ReadOptions, *, in_transactions: bool) -> ReadOptions:
 def _offsets(
     batch: pa.RecordBatch, producer_ids: Iterable[int], *, in_transactions: bool
 ) -> tuple[NDArray[np.int64], int]:
-    """The offsets of the producers' records, and the number of those of others."""
+    """The offsets of the producers' records, and the number of records of other producers."""
     alike = batch.filter(pc.equal(batch.column("is_transactional"), in_transactions))
     is_ours = pc.is_in(alike.column("producer_id"), value_set=pa.array(sorted(producer_ids), pa.int64()))
     offsets: NDArray[np.int64] = alike.column("offset").filter(is_ours).to_numpy()

@@ -31,7 +31,11 @@ from kafka_lagoon.topic_partition import TopicPartition
 
 BUFFER_BYTES = 16 << 20
 _OTHERS = (OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER)
-_OF_RECORDS = (MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP)  # also if the broker names no record (KIP-467)
+_OF_RECORDS = (
+    MESSAGE_TOO_LARGE,
+    INVALID_RECORD,
+    INVALID_TIMESTAMP,
+)  # errors of records that brokers may not name (KIP-467)
 
 
 @frozen
@@ -44,11 +48,11 @@ class SendOptions:
 
 
 class PartitionWriter:
-    """Writes records in order; `producer` has the sequence number of the first one.
+    """Writes records to a partition in order; `producer` has the sequence number of the first one.
 
-    Nobody else may ask the brokers of `cluster` meanwhile. `written` and `flush` raise BrokerError for a batch that is not
-    written, TargetChanged for records that the target does not take, and OtherAttempt if the broker has other records of the
-    producer than this writer has sent; what was written before has been yielded by then.
+    `cluster` must not be used by other code meanwhile. `written` and `flush` raise BrokerError for a batch that is not
+    written, TargetChanged for records that the target refuses, and OtherAttempt if the broker has records of the producer that
+    this writer has not sent. `written` yields the records that were written before the error first.
     """
 
     def __init__(
@@ -96,7 +100,7 @@ class PartitionWriter:
         if self._writer.failures:
             self._writer.flush()
         for first, count in _runs(self._writer.take_written()):
-            if first is None:  # written before, too long ago for the broker to know the offset
+            if first is None:  # a duplicate of a batch whose offset the broker does not remember
                 raise OtherAttempt(*self._target)
             done = 0
             while done < count:
@@ -107,7 +111,7 @@ class PartitionWriter:
             self._raise(failed)
 
     def _next(self, count: int) -> pa.RecordBatch:
-        """At most that many of the records that have waited longest."""
+        """The oldest records without a confirmation, at most `count`."""
         batch = self._sent.popleft()
         if batch.num_rows > count:
             self._sent.appendleft(batch.slice(count))
@@ -127,7 +131,7 @@ class PartitionWriter:
         raise BrokerError(failure.code or -1, failure.name, PRODUCE.name, where, failure.message)
 
     def _refusal(self, failed: Unwritten) -> str:
-        """The reason why the target does not take a batch, with the first record that the broker names, or else all of it."""
+        """The reason why the target refuses a batch, with the first record that the broker names, or else the whole batch."""
         first, last, message = failed.first, failed.first + failed.count - 1, failed.failure.message
         if failed.refused:
             first = last = min(failed.refused)
@@ -139,7 +143,7 @@ class PartitionWriter:
         return f"refuses {records} of the source: {failed.failure.name}{f' ({message})' if message else ''}"
 
     def _source_offset(self, number: int) -> int:
-        """The source's offset of a record that is not written, counted from the first record that was given."""
+        """The offset in the source of a record that is not written; `number` counts from the first record of the writer."""
         offset: int = pa.Table.from_batches(self._sent)["offset"][number - self._counted].as_py()
         return offset
 

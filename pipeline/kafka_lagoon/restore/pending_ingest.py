@@ -1,7 +1,7 @@
-"""Makes the commits that an ingest of the source cluster left pending when it died, and refuses to read without them.
+"""Makes the commits that an ingest of the source cluster left pending when it died, before a restore reads its tables.
 
-Records are committed before their rows of record_ranges and record_problems. A restore finds records by their ranges, and the
-bytes of their header keys by problems, and the source cluster may not exist any more, so that no other ingest comes.
+An ingest commits records before their rows of record_ranges and record_problems. A restore finds records by their ranges, and
+the bytes of header keys by problems. No later ingest makes these commits if the source cluster does not exist any more.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from kafka_lagoon.tables.record_tables import RECORD_RANGES
 
 
 def commit_pending_of(warehouse: Warehouse, cluster: str, clock: Clock) -> None:
-    """Make the pending commits of a cluster's last ingest; the cluster is given by its name or by Kafka's id of it.
+    """Make the pending commits of a cluster's last ingest; `cluster` is its name, or its id in Kafka.
 
     LockHeld if other runs commit for too long; TableError if the commits cannot be made.
     """
@@ -27,13 +27,13 @@ def commit_pending_of(warehouse: Warehouse, cluster: str, clock: Clock) -> None:
         except NeedsSession:
             raise
         except TableError as error:
-            raise TableError(f"{_pending(cluster_id, table)}, and they cannot be added: {error}") from error
+            raise TableError(f"{_pending(cluster_id, table)}, which cannot be added: {error}") from error
 
 
 def refuse_pending(warehouse: Warehouse, cluster: str, known_ids: Sequence[str] = ()) -> None:
-    """TableError if the commits of a cluster's last ingest are not all made; `known_ids` are ids that its ranges have.
+    """TableError if commits of a cluster's last ingest are pending; `known_ids` are the cluster's ids in ranges.
 
-    Call it after the ranges are read and before the problems are: then the problems of these ranges are committed.
+    Call it between reading ranges and problems, so that the problems of these ranges are committed.
     """
     for cluster_id in dict.fromkeys([*_ids(warehouse, cluster), *known_ids]):
         if table := pending_rows(warehouse, cluster_id):

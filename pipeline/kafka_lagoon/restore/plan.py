@@ -55,9 +55,9 @@ class PlannedPartition:
 class RestorePlan:
     """The plan of a restore; `request` has its arguments, which are compared with those of a later run.
 
-    Without `transactional_prefix` all partitions are written under one producer id: brokers count its records for each
-    partition. With it each partition has a transactional id that begins so, and a position under the group `group_id`.
-    `records_version` is the version of table `records` that it was made from; None if an earlier release made it.
+    Without `transactional_prefix` all partitions are written under one producer id, with sequence numbers of their own. With it
+    each partition has a transactional id with this prefix, and commits its position to the group `group_id`. `records_version`
+    is the version of table `records` that the plan was made from; None in plans of earlier releases.
     """
 
     restore_id: str

@@ -1,7 +1,7 @@
-"""Checks that table `records` still has the records that a restore has to write, when the restore goes on later.
+"""Checks, when an unfinished restore continues, that table `records` still has the records that are left to write.
 
-Rows may have been deleted since it was planned. Nothing is read while the data files are those of the plan; where they were
-replaced, the rows of the old and of the new files are counted.
+Rows may have been deleted since the restore was planned. If data files were replaced since then, the rows of the old and of the
+new files are counted; otherwise nothing is read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ def refuse_removed(
 ) -> list[str]:
     """TableError if rows that the restore still has to write were removed; a note if that cannot be known any more.
 
-    `files` are the data files of the topics now. A plan of an earlier release does not say what it was made from.
+    `files` are the present data files of the topics. Plans of earlier releases are not checked: they have no version.
     """
     left = [one for one in plan.partitions if not progress.positions[one.target].is_done]
     if plan.records_version is None or not left:
@@ -65,7 +65,7 @@ def refuse_removed(
 
 
 def _version(warehouse: Warehouse, version: int) -> State | None:
-    """A version of table `records`, None if its log does not have it any more; TableError if the table is another one."""
+    """A version of table `records`, None if its log does not have it any more; TableError if the table was re-created."""
     if warehouse.state(RECORDS.name).version < version:
         raise TableError(
             f"table records does not have version {version}, which the restore was planned from: it was removed and created "

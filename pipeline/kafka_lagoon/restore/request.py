@@ -44,7 +44,7 @@ class RestoreRequest:
         return topic not in self.partitions or partition in self.partitions[topic]
 
     def same_targets(self, topics: Sequence[str]) -> list[str]:
-        """List a problem for each name in the target that several of these topics would get."""
+        """List a fault for each name in the target that several of these topics would get."""
         sources: dict[str, list[str]] = {}
         for topic in dict.fromkeys(topics):
             sources.setdefault(self.target_of(topic), []).append(topic)

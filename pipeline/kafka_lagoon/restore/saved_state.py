@@ -59,10 +59,10 @@ def creations(
     missing: Sequence[ArchivedTopic],
     brokers: int,
 ) -> Alterations:
-    """Actions that create the topics that the target lacks, as in the snapshot.
+    """Actions that create the topics that the target lacks, as they are in the snapshot.
 
-    Of a topic that the snapshot does not have, only the archived partitions are known, and of a topic that has got partitions
-    since the snapshot, the archived ones count. ConfigError for topics that cannot be created.
+    A topic that is not in the snapshot, or has got partitions since, is created with as many partitions as are archived.
+    ConfigError for topics that cannot be created.
     """
     known = saved_names(ask, snapshot.snapshot_id) if snapshot else frozenset[str]()
     saved = [topic for topic in missing if topic.topic in known]
@@ -111,7 +111,7 @@ def _archived_partitions(topic: ArchivedTopic) -> int:
 
 
 def _without_configs(ask: Ask, snapshot: ChosenSnapshot | None, topic: ArchivedTopic) -> str:
-    """Say why a topic has no configs, and which snapshot has the topic, as one from before it was deleted."""
+    """Say that a snapshot has no configs of a topic, and name the last snapshot that has the topic."""
     last = last_with(ask, topic.cluster_id, topic.topic)
     if last is None or snapshot is None:
         return f"--with-configs: no snapshot of the source has topic {topic.topic}"
@@ -122,7 +122,7 @@ def _without_configs(ask: Ask, snapshot: ChosenSnapshot | None, topic: ArchivedT
 def unset_configs(
     ask: Ask, snapshot_id: str, request: RestoreRequest, targets: Mapping[str, TargetTopic | None]
 ) -> list[str]:
-    """Notes about topics of the target that exist without the configs of the snapshot, which only a created topic gets.
+    """Notes about existing topics of the target whose configs differ from the snapshot: only created topics get its configs.
 
     `targets` are by source topic.
     """
@@ -165,11 +165,11 @@ def commits(
     cluster: Cluster,
     deadline: Deadline,
 ) -> Alterations:
-    """Actions that commit the groups' offsets in the target; notes name what is not committed, and why.
+    """Actions that commit the groups' offsets in the target; notes name the commits that are not made, with the reason.
 
-    `topics` are all of the restore, also those of which none of the `partitions` is restored. Commits for partitions that the
-    request leaves out are in neither. A group with another commit there keeps it, unless the request says that the target's
-    topics are in use.
+    `topics` are all topics of the restore, `partitions` those that are restored. Commits for partitions that the request leaves
+    out are in neither actions nor notes. A group with another commit in the target keeps that, unless the request is to restore
+    into existing topics.
     """
     of_topics = saved_commits(ask, snapshot_id, topics)
     chosen = [one for one in of_topics if request.is_chosen(one.topic, one.partition)]

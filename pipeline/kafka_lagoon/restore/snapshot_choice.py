@@ -1,7 +1,7 @@
-"""Chooses the published snapshot that a restore takes topics, configs, ACLs and offsets of groups from: one for all of them.
+"""Chooses the published snapshot from which a restore takes topics, configs, ACLs and offsets of groups.
 
-It is the newest in which all that the restore needs was collected: rows that a snapshot lacks because a request failed, or
-because a table was skipped, would look like something that the source did not have.
+It is the newest in which everything that the restore needs was collected. In others a row may be missing because a request
+failed or a table was skipped, as if the source did not have that topic or group.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ VIEWS = (
 
 _TOPICS, _CONFIGS, _ACLS, _OFFSETS, _GROUPS = "topics", "configs", "acls", "committed_offsets", "consumer_groups"
 _WORDS = {_TOPICS: "topics", _CONFIGS: "configs", _ACLS: "ACLs", _OFFSETS: "committed offsets"}
-_NO_ACLS = ("SECURITY_DISABLED", "UNSUPPORTED_VERSION")  # there are none in such a cluster
+_NO_ACLS = ("SECURITY_DISABLED", "UNSUPPORTED_VERSION")  # problems of clusters without ACLs
 _LEFT_OUT, _NOT_ASKED, _INCOMPLETE = "chosen", "NOT_ASKED", "some requests failed"
 _NOT_COLLECTED = "version 0.1.0 did not collect them"  # it sent DescribeConfigs for min.insync.replicas alone
 _DENIED = "_AUTHORIZATION_FAILED"
@@ -60,9 +60,9 @@ _UNKNOWN = _State(_NOT_ASKED, None, None)
 
 
 def choose_snapshot(ask: Ask, cluster_id: str, request: RestoreRequest, topics: Sequence[str]) -> ChosenSnapshot | None:
-    """The newest snapshot, at or before `--at`, that has what the request needs of these topics; a note if others are newer.
+    """The newest snapshot, at or before `--at`, that has everything that the request needs; a note if others are newer.
 
-    Without one None, or ConfigError if an option needs it.
+    None if there is no such snapshot, or ConfigError if an option needs it.
     """
     sought = _Sought(ask, cluster_id, request, topics)
     known = [one for one in _published(ask, cluster_id) if _is_before(one, request.at_ms)]
@@ -79,14 +79,14 @@ def choose_snapshot(ask: Ask, cluster_id: str, request: RestoreRequest, topics: 
     when = "" if request.at_ms is None else " from before --at"
     if not known:
         raise ConfigError([f"--from-cluster: no snapshot of cluster {cluster_id} is published{when}"])
-    none = f"--from-cluster: no snapshot of cluster {cluster_id}{when} has all that is needed"
+    none = f"--from-cluster: no snapshot of cluster {cluster_id}{when} has everything that the restore needs"
     raise ConfigError([f"{none}; the newest lacks {one}" for one in newest])
 
 
 def check_snapshot(
     ask: Ask, cluster_id: str, snapshot_id: str | None, request: RestoreRequest, topics: Sequence[str]
 ) -> Sequence[str]:
-    """Check that the snapshot of a restore that goes on has what is still needed, and is the one that `--at` chooses.
+    """Check that the snapshot of a restore that continues has everything still needed, and is the one that `--at` chooses.
 
     Topics exist by then, so neither they nor their configs are needed. Returns notes; ConfigError names the cure.
     """
@@ -126,7 +126,7 @@ def last_with(ask: Ask, cluster_id: str, topic: str) -> ChosenSnapshot | None:
 
 
 def spelled(captured_at: datetime) -> str:
-    """A time for messages, which as `--at` chooses a snapshot that began then."""
+    """The time of a snapshot for messages, rounded up to a second, so that as `--at` it chooses this snapshot."""
     return (captured_at + timedelta(seconds=1, microseconds=-1)).replace(microsecond=0).isoformat()
 
 
@@ -145,7 +145,7 @@ class _Sought:
         return self._needed == [_TOPICS]
 
     def lacking(self, snapshot_id: str) -> Sequence[str]:
-        """Name each table that does not have all that is needed, and why."""
+        """Name each table that lacks something that the request needs, with the reason."""
         reasons = {table: self._reason(snapshot_id, table) for table in self._needed}
         return [f"{_WORDS[table]} ({reason})" for table, reason in reasons.items() if reason]
 
@@ -169,7 +169,7 @@ class _Sought:
         return self._states.get((snapshot_id, table), _UNKNOWN)
 
     def _reason(self, snapshot_id: str, table: str) -> str | None:
-        """The reason why a missing row of a table means nothing; None if it has all that is needed."""
+        """The reason why rows of a table may be missing; None if it has everything that the request needs."""
         state = self.state(snapshot_id, table)
         if table == _TOPICS:
             return self._reason_of_topics(snapshot_id, state)
@@ -214,9 +214,9 @@ def saved_names(ask: Ask, snapshot_id: str) -> frozenset[str]:
 
 
 def failed_groups(ask: Ask, snapshot_id: str) -> list[tuple[str, str]]:
-    """The errors of groups whose offsets a snapshot could not read, with the names of the groups as text.
+    """The errors of groups whose offsets a snapshot could not read, with the scope of each error as text.
 
-    A commit for one partition that could not be read has a row with the problem.
+    Errors of single partitions are left out: their commits have rows with a problem.
     """
     statement = (
         "SELECT error_name, scope FROM collection_failures WHERE snapshot_id = ? AND api IN ('OffsetFetch', 'FindCoordinator') "
@@ -260,7 +260,7 @@ def _with_notes(
 
 
 def _of_groups(sought: _Sought, snapshot: ChosenSnapshot) -> Sequence[str]:
-    """Notes about groups whose offsets a snapshot lacks for good: by settings, or because reading them is not permitted."""
+    """Notes about groups whose offsets a snapshot lacks: settings left them out, or the user may not read them."""
     if not sought.request.with_offsets:
         return ()
     state = sought.state(snapshot.snapshot_id, _OFFSETS)

@@ -162,7 +162,7 @@ def verdict(
 
 
 def is_about_times(target: TargetTopic, now_ms: int, times: Times) -> bool:
-    """True if the times of records make a fault or a change in a target."""
+    """True if a target would refuse records for their times, or delete them soon."""
     if not target.keeps_time:
         return False
     return any([*_changes(target, now_ms, times), *_refusals(target, now_ms, times)])
@@ -216,7 +216,7 @@ def _refusals(target: TargetTopic, now_ms: int, times: Times | None) -> Iterator
         (_AFTER_MS, times.newest_ms - now_ms, times.newest_ms),
     ):
         name, limit_ms = own_name, int(target.configs.get(own_name, _FOREVER))
-        if limit_ms == _FOREVER:  # only then brokers look at the older config (LogConfig of Kafka 3.6 to 3.9)
+        if limit_ms == _FOREVER:  # brokers read the older config only then (LogConfig of Kafka 3.6 to 3.9)
             name, limit_ms = _BOTH_MS, int(target.configs.get(_BOTH_MS, _FOREVER))
         if apart_ms > limit_ms:
             yield (
@@ -229,7 +229,7 @@ def _remarks(source: ArchivedTopic, target: TargetTopic) -> Iterator[str]:
     """Notes for the user."""
     if source.other_ids:
         known = ", ".join(one or NO_ID for one in source.other_ids)
-        yield f"topic {source.topic} was re-created: of its other ids ({known}) nothing is restored (--topic-id)"
+        yield f"topic {source.topic} was re-created: records under its other ids ({known}) are not restored (see --topic-id)"
     gone = {name: count for name, count in source.missing.items() if count}
     if gone:
         counts = ", ".join(f"{count:,} {name}" for name, count in gone.items())

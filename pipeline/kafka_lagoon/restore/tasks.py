@@ -153,11 +153,11 @@ class _Written:
         self.position = self.work.position
 
     def add(self, records: pa.RecordBatch, ranges: Sequence[OffsetRange]) -> None:
-        """Count written records; `ranges` are their offsets. TargetChanged if these are not after those of earlier records."""
+        """Count written records and their offsets. TargetChanged if the offsets are not after those of earlier records."""
         *before, last = [*self.ranges[-1:], *ranges]
         try:
             following = joined([*before, last])
-        except ValueError as error:  # an unclean election took back what was written
+        except ValueError as error:  # an unclean election has lost records that were written
             raise TargetChanged(*self.work.planned.target, f"was truncated since the restore began: {error}") from error
         self.ranges[-1:] = following  # without a copy: a compacted log has as many ranges as records
         self.position = replace(
@@ -215,7 +215,7 @@ class _Rows:
             yield batch
 
     def until_round_ends(self) -> Iterator[pa.RecordBatch]:
-        """All remaining records, or as many as there is time for: at least one batch, so that short rounds make progress."""
+        """The remaining records until the round ends, and at least one batch, so that short rounds make progress."""
         while (batch := self._next()) is not None:
             yield batch
             if self._settings.clock.now_ms() >= self._settings.ends_at_ms:
@@ -232,7 +232,7 @@ class _Rows:
 
 
 def _bounds(log: LogBounds | Failure) -> LogBounds:
-    """The bounds of a log; BrokerError if its leader did not tell them."""
+    """The bounds of a log; BrokerError if its leader did not return them."""
     if isinstance(log, Failure):
         raise refused(log)
     return log
@@ -254,7 +254,7 @@ def _find(task: _Task, written: _Written, log: LogBounds, producer_ids: Collecti
 
 
 def _take_found(written: _Written, rows: _Rows, offsets: NDArray[np.int64]) -> None:
-    """Count the records that earlier attempts wrote at these offsets: none of them may be missing."""
+    """Count the records that earlier attempts wrote at these offsets. TargetChanged if they are more than are archived."""
     done = 0
     for records in rows.take(len(offsets)):
         where = offsets[done : done + records.num_rows]
@@ -267,7 +267,7 @@ def _take_found(written: _Written, rows: _Rows, offsets: NDArray[np.int64]) -> N
 def _write(task: _Task, written: _Written, rows: _Rows) -> None:
     """Write without transactions: the number of a record in its partition is its sequence number.
 
-    OtherAttempt if another attempt is still writing, which its sequence numbers tell: here, or when a batch is refused.
+    OtherAttempt if sequence numbers show that another attempt is still writing, now or when a batch is refused.
     """
     settings, plan, target = task.settings, task.settings.plan, TopicPartition(*written.work.planned.target)
     log = _bounds(task.logs.of(target, task.deadline()))

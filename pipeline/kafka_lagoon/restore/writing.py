@@ -41,10 +41,10 @@ class Writing:
     store: ProgressStore
 
     def write(self, progress: Progress, step: Callable[[str, int], None]) -> tuple[Progress, Failures]:
-        """Write until everything is written; returns the progress, and the partitions that failed, with reasons.
+        """Write all records in rounds; returns the progress, and the partitions that failed, with reasons.
 
-        If no task was in time for a round, the next one is twice as long: tasks may wait for executors, and the clocks of
-        executors may be ahead.
+        If no task made progress in a round, the next round is twice as long: tasks may have waited for executors, or the clocks
+        of executors may be ahead.
         """
         failures: dict[PartitionKey, str] = {}
         round_ms = self.limits.commit_interval_ms
@@ -84,7 +84,7 @@ class Writing:
         )
 
     def maps(self) -> tuple[Mapping[PartitionKey, PartitionMap], Failures]:
-        """The map of each partition, from the committed rows of all runs; and the partitions whose rows cannot all be true."""
+        """The map of each partition, from the committed rows of all runs; a failure for partitions whose rows contradict."""
         committed = self.store.ranges(self.plan.restore_id)
         maps, failures = dict[PartitionKey, PartitionMap](), dict[PartitionKey, str]()
         for planned in self.plan.partitions:

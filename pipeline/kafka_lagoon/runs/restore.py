@@ -1,8 +1,8 @@
 """Writes archived records back into a cluster: connect, lock, plan, create topics, write, read back, commit offsets of groups.
 
-Every step may be cut off at any point. A run with the same request finds the plan and how far it is, and goes on. If the
-restore has finished and is still in the target, nothing is written again. It is checked once more if a partition could not be
-read back, and by a run that is to commit offsets, because groups that had members may have none now.
+A run may die in any step. A later run with the same request finds the plan and its progress, and continues. If the restore has
+finished and its records are still in the target, nothing is written again. It is then read back once more if a partition could
+not be read back before, or if offsets of groups are to be committed, because groups that had members may have none now.
 """
 
 from collections import Counter
@@ -51,10 +51,10 @@ class RestoreResult:
     """The result of a run, or the expected result of a dry run.
 
     `targets` are the names of the topics in the target. `plan` is None if no plan was made. `to_write` counts the records of a
-    dry run. `actions` are those that a dry run would carry out, `altered` those of another run with how each ended. `failures`
-    are partitions that are not restored, with the reason. `went_on` is true if an earlier run had begun, and `finished_at` is
-    when an earlier run had finished. `is_declined` is true if nobody confirmed it. `offsets_left` counts commits of groups that
-    have no action; notes name them.
+    dry run. `actions` are those that a dry run would carry out, `altered` the results of those that were carried out.
+    `failures` are partitions that are not restored, with the reason. `is_continued` is true if an earlier run began the
+    restore, and `finished_at` is when an earlier run had finished it. `is_declined` is true if the user did not confirm.
+    `offsets_left` counts commits of groups that have no action; notes name them.
     """
 
     cluster: str
@@ -71,7 +71,7 @@ class RestoreResult:
     failures: Mapping[PartitionKey, str] = field(default_factory=dict)
     written: int = 0
     to_write: int | None = None
-    went_on: bool = False
+    is_continued: bool = False
     finished_at: str | None = None
     is_declined: bool = False
     offsets_left: int = 0
@@ -79,7 +79,7 @@ class RestoreResult:
 
     @property
     def not_done(self) -> Sequence[ActionResult]:
-        """Actions that failed, or may have; of a restore that has begun, they commit offsets of groups."""
+        """Results of actions that failed or may have failed. Other actions than commits of offsets end the run instead."""
         return [result for result in self.altered if result.outcome is not Outcome.DONE]
 
     @property
@@ -151,14 +151,14 @@ def _begin_or_continue(run: RestoreRun, confirm: Callable[[RestoreResult], bool]
     source = find_source(run, topics_of(plan), topic_ids)
     size = memory_bytes(run.limits)
     notes = refuse_removed(run.warehouse, plan, progress, source.topics, source.files, size)
-    result = replace(_result(run, source), plan=plan, progress=progress, went_on=True, notes=notes)
+    result = replace(_result(run, source), plan=plan, progress=progress, is_continued=True, notes=notes)
     return _carry_out(run, source, _with_later_options(run, source, plan, result))
 
 
 def _with_later_options(
     run: RestoreRun, source: RestoreSource, plan: RestorePlan, result: RestoreResult
 ) -> RestoreResult:
-    """Follow the options that an earlier run may not have had: create ACLs, and note what they cannot change any more.
+    """Carry out options that the earlier run may not have had: create ACLs, and note the options that come too late.
 
     ConfigError if the snapshot of the plan is not the one that `--at` chooses, or lacks what the options need; TableError if
     an ACL was not created.
@@ -200,7 +200,7 @@ def _after_finished(run: RestoreRun, plan: RestorePlan, progress: Progress) -> R
     reads_again = finished.is_unread and not run.request.is_dry_run
     if not (run.request.with_offsets or reads_again):
         return replace(result, receipts=finished.receipts)
-    return _carry_out(run, source, replace(result, progress=progress, went_on=True))
+    return _carry_out(run, source, replace(result, progress=progress, is_continued=True))
 
 
 def _begin(run: RestoreRun, confirm: Callable[[RestoreResult], bool]) -> RestoreResult:

@@ -89,7 +89,7 @@ class RestoreRun:
 
 @frozen
 class RestoreSource:
-    """Archived topics, and the data files that hold each of them; `version` of table `records` has all of their records."""
+    """Archived topics, and the data files of each; `version` is a version of table `records` with all of their records."""
 
     topics: Sequence[ArchivedTopic]
     files: Mapping[str, Sequence[DescribedFile]]
@@ -106,7 +106,7 @@ class RestoreSource:
         )
 
     def is_filtered(self, topic: ArchivedTopic) -> bool:
-        """True if rows of the chosen partitions may be left out: by a condition, superseded, or of aborted transactions."""
+        """True if rows of the chosen partitions may be left out: by a condition, or as superseded or aborted."""
         has_aborted = any(
             file.greatest.get("is_aborted") is not False or file.nulls.get("is_aborted") != 0
             for file in self.files[topic.topic]
@@ -149,8 +149,8 @@ def requested_topics(run: RestoreRun) -> Sequence[str]:
 def find_source(run: RestoreRun, topics: Sequence[str], topic_ids: Mapping[str, str]) -> RestoreSource:
     """Find the archived records of topics; ConfigError if a requested partition is not archived.
 
-    NeedsSession if the warehouse has no session of Spark, and there is too much for this process alone. TableError if commits
-    of the source cluster's last ingest are pending.
+    NeedsSession if the warehouse has no Spark session, and the records are too many for this process alone. TableError if
+    commits of the source cluster's last ingest are pending.
     """
     request, faults = run.request, list[str]()
     chosen = list[ArchivedTopic]()
@@ -163,7 +163,7 @@ def find_source(run: RestoreRun, topics: Sequence[str], topic_ids: Mapping[str, 
             if number not in topic.partitions
         ]
         chosen.append(topic.only(partitions, request.condition))
-    version = run.warehouse.state(RECORDS.name).version  # after the ranges, whose records it has
+    version = run.warehouse.state(RECORDS.name).version  # read after the ranges, so that it has their records
     files = files_of(run.warehouse, chosen)
     if faults:
         raise ConfigError(faults)
@@ -231,7 +231,7 @@ def _creations(
 def added(
     run: RestoreRun, ask: Ask, snapshot_id: str, source: RestoreSource, described: Mapping[str, TargetTopic | None]
 ) -> Alterations:
-    """Actions that create the ACLs which the target lacks, and notes about configs that topics which exist do not get."""
+    """Actions that create missing ACLs in the target, and notes about configs that existing topics do not get."""
     request, topics = run.request, [topic.topic for topic in source.topics]
     acls, notes = Alterations(), list[str]()
     if request.with_acls:
@@ -270,10 +270,10 @@ def _targets(
 def _times(
     run: RestoreRun, source: RestoreSource, targets: Mapping[str, TargetTopic], now_ms: int
 ) -> tuple[Mapping[str, Times], int]:
-    """Bounds of the times of each topic's records, and how many records were read to know them.
+    """Bounds of the times of each topic's records, and the number of records that were read for that.
 
-    Bounds come from the files' statistics where those have them, unless they are those of records that are not chosen, and
-    would be a fault in the target. A dry run reads all records, because it counts them.
+    Bounds come from the files' statistics. Records are read if a topic has none, or if these bounds would make a fault and may
+    be of records that are not restored. A dry run reads all records, because it counts them.
     """
     logged = {} if run.request.is_dry_run else logged_times(source.files)
     known = {
