@@ -154,9 +154,8 @@ class Broker:
         self._disconnect()
         self.failing = not self._interrupted
         for i in _open(replies):
-            if (earlier := replies[i]) is None or not may_have_arrived(
-                earlier.outcome
-            ):  # a request that may have arrived keeps that mark
+            earlier = replies[i]
+            if earlier is None or not may_have_arrived(earlier.outcome):  # a request that may have arrived stays so
                 replies[i] = Reply(error, self._access.clock.now_ms())
 
     def _run(self, calls: Sequence[Call], order: list[int], replies: list[Reply | None], deadline: Deadline) -> bool:

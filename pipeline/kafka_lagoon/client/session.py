@@ -83,9 +83,8 @@ class Session:
         self._offered: dict[int, Versions] = {}
         self._is_secure = access.tls is not None
         self._is_used = False  # there was a response beside those of opening
-        self._quiet_until = (
-            0.0  # monotonic; KIP-219: the response to a throttled request comes at once, the client waits
-        )
+        # Monotonic. KIP-219: the response to a throttled request comes at once, and the client waits.
+        self._quiet_until = 0.0
         self._renew_at: float | None = None  # monotonic
         self._answered_at = self._clock.monotonic()
 

@@ -18,9 +18,8 @@ from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.records.digests import ALL_FIELDS
 
 PARTITIONS_AT_ONCE = 4
-_FETCH_BYTES = (
-    2 << 20
-)  # of an answer; two of each side of a partition are in memory, and two Arrow batches made of them
+# Bytes of one answer: two answers of each side of a partition are in memory, and two Arrow batches made of them.
+_FETCH_BYTES = 2 << 20
 
 
 @frozen

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from kafka_lagoon.fetch.reader import SplitReader
     from kafka_lagoon.fetch.small_partitions import SharedRecords, Unread
 
-_stalls: dict[
-    str, Stalls
-] = {}  # state of the one run that this process works for: Spark's workers run one task after the other
+# State of the one run that this process works for: Spark's workers run one task after the other.
+_stalls: dict[str, Stalls] = {}
 
 
 @frozen

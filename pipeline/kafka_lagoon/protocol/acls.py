@@ -16,9 +16,8 @@ TRANSACTIONAL_ID = 5
 DELEGATION_TOKEN = 6
 USER = 7  # KIP-373: whose delegation tokens are meant
 
-MATCH = (
-    2  # in filters: everything that applies to the name, i.e. the same name, the wildcard, and prefixes of it (KIP-290)
-)
+# In filters: everything that applies to the name, which is the same name, the wildcard, and prefixes of it (KIP-290).
+MATCH = 2
 LITERAL = 3  # the name itself; WILDCARD stands for every name
 PREFIXED = 4
 

@@ -131,9 +131,8 @@ class Buffers:
         has_rows = entries[:, layout.ROWS] > 0
         if not has_rows.all():
             entries = entries[has_rows]
-        if (
-            not self._schema.names
-        ):  # an Arrow batch without columns keeps its number of rows only if it is made like this
+        if not self._schema.names:
+            # An Arrow batch without columns keeps its number of rows only if it is made like this.
             return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), self.rows, [None], 0))
         arrays = [_ARRAYS[name](self, entries) for name in self._schema.names]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)

@@ -273,9 +273,8 @@ def decode_batches(table: int, index: int, stop: int, state: int) -> int:
                 if fault == layout.TOO_MANY_HEADERS:
                     put(entry_at(table, index), layout.DISPOSITION, layout.CORRUPT)
                     put(entry_at(table, index), layout.FAULT, fault)
-                elif (
-                    fault != layout.NO_FAULT
-                ):  # the header and the records contradict each other, so its last offset may be wrong, too
+                elif fault != layout.NO_FAULT:
+                    # The header and the records contradict each other, so its last offset may be wrong, too.
                     put(entry_at(table, index), layout.DISPOSITION, layout.UNTRUSTED)
                     put(entry_at(table, index), layout.FAULT, fault)
                     end = _end(table, index, state)

@@ -8,9 +8,8 @@ from kafka_lagoon.report.charts import Reading, Series
 from kafka_lagoon.report.scope import PublishedSnapshot, Scope, ids, of
 
 WATCHED = 50  # topics whose throughput is read over time
-_OF_A_PART = (
-    144  # snapshots that are compared: half a day of them every five minutes; parts cost no more than all at once
-)
+# Snapshots that are compared in one part: half a day of them every five minutes. Parts cost no more than all at once.
+_OF_A_PART = 144
 _LEAST_SPAN_MS = 3_600_000  # growth of less time says nothing about days
 
 

@@ -42,9 +42,8 @@ class Position(StrEnum):
     GAP = "gap"  # before a restored record, but not of a restored record
     BEFORE = "before"  # before the first restored record
     END = "end"  # after the last restored record
-    BEYOND = (
-        "beyond"  # after everything that the restore read: the records between were read by the group, and not restored
-    )
+    # After all offsets that the restore read: the group has read records in between, which were not restored.
+    BEYOND = "beyond"
 
 
 @frozen(kw_only=False)

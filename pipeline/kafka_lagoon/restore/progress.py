@@ -124,9 +124,8 @@ class ProgressStore:
             try:
                 self.warehouse.kernel.append(state_before, files, partition, fence=fence, domains={self._domain: text})
             except Fenced as error:
-                if (
-                    self._stored_text() != text
-                ):  # otherwise the answer to our commit was lost, and repeating it was refused
+                # With equal texts the answer to our own commit was lost, and repeating it was refused.
+                if self._stored_text() != text:
                     self._remove(files, partition)
                     holder = f"restores into {self.target_cluster_id}"
                     raise LockHeld(holder, "it committed in the meantime") from error

@@ -51,9 +51,7 @@ class Table:
     bounded_in_0_1: tuple[str, ...]  # columns with bounds in every file that version 0.1.0 or Spark has written
     log_days: int  # days for which commits stay in the log
     when_changed: bool = False  # an earlier snapshot of the day may have stored its rows
-    is_optional: bool = (
-        False  # a later version added the table: a warehouse has it once a run of that version has opened it
-    )
+    is_optional: bool = False  # a later version added it: a warehouse has it after a run of that version
 
     @property
     def partition_by(self) -> str:

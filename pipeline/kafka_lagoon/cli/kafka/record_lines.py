@@ -129,9 +129,8 @@ def _timestamp_ms(fields: Mapping[str, Any]) -> int | None:
             return _fixed_ms(text)
         case bool():
             raise ValueError("a timestamp is epoch milliseconds or ISO 8601")
-        case int() as moment if (
-            -_MOST_INT64 - 1 <= moment <= _MOST_INT64
-        ):  # timestamps before 1970 are valid; -1 stands for no timestamp
+        case int() as moment if -_MOST_INT64 - 1 <= moment <= _MOST_INT64:
+            # Timestamps before 1970 are valid; -1 stands for no timestamp.
             return moment
         case _:
             raise ValueError("a timestamp is epoch milliseconds or ISO 8601")
