@@ -63,7 +63,7 @@ class RunDeadline:
 
 @frozen
 class ArchivedRecords:
-    """The planned and the archived records of a run; `pending` if their ranges are left to the next run to commit."""
+    """The planned and the archived records of a run; `pending` is the error if the next run has to commit their ranges."""
 
     plan: Plan
     reconciled: Reconciled
@@ -120,13 +120,14 @@ def ingest(
     progress: Progress,
     report: Callable[[IngestResult], None],
 ) -> str | None:
-    """Archive what is wanted and new of the cluster called `name`, and give the result to `report`.
+    """Archive the new records of the selected topics of cluster `name`, and pass the result to `report`.
 
-    Losses are kept in the warehouse until `report` has returned, so that the next run reports them if this one dies. Returns
-    a note about what others did to the tables, about ranges that are left to the next run to commit, and about topics that may
-    be hidden from us, if there is one.
-    ConfigError for topics and offsets that do not exist, LockHeld if another run holds the lock, TableError if something
-    cannot be written: then nothing is.
+    Losses are kept in the warehouse until `report` has returned, so that the next run reports them if this one dies. Returns a
+    note, or None: about changes of others to the tables, ranges that the next run has to commit, and topics that this user may
+    not see.
+
+    ConfigError for topics and offsets that do not exist, LockHeld if another run holds the lock. After a TableError nothing is
+    written.
     """
     clock, limits = context.clock, context.settings.ingest
     started = clock.monotonic()

@@ -1,7 +1,7 @@
 """Maintains one table: removes old rows, joins files, and removes old files.
 
-Of the archive, commits that dead ingests left pending are made first. Other tables do not depend on them. Tables of stored
-days get the days that are over.
+Before that, the tables of the archive get the commits that dead ingests left pending, and the tables of stored days the days
+that are over.
 """
 
 from dataclasses import replace
@@ -26,10 +26,10 @@ def maintain_table(
     old_rows: OldRows | None = None,
     sql: SqlSettings | None = None,
 ) -> Maintained:
-    """Maintain a table; returns what was done, or what a dry run would do. Raises as `delta.maintain.maintain` does.
+    """Maintain a table; returns the changes, or those that a dry run would make. Raises as `delta.maintain.maintain` does.
 
-    TableError, too, if a table of the archive was replaced while commits are pending. DuckDB computes the rows
-    of stored days, with the limits of `sql`; without these none are stored.
+    TableError also if a table of the archive was replaced while commits are pending. DuckDB computes the rows of stored days
+    with the limits `sql`; without `sql` no days are stored.
     """
     if table in _OF_RECORDS and not options.dry_run:
         commit_pending_of_all(warehouse, clock)

@@ -1,7 +1,7 @@
-"""Stores what views say of UTC days that are over, changes and throughput, so that no query has to compute it again.
+"""Stores the changes and the throughput of UTC days that are over, so that no query has to compute them again.
 
-DuckDB computes the rows, one day after the other. A day is stored again if other snapshots are published than then, for
-example because retention has removed some. Until then the views compute it.
+DuckDB computes the rows from views, one day after the other. A day is stored again if its published snapshots have changed
+since, for example because retention has removed some. Until it is stored, the views compute it.
 """
 
 from collections import defaultdict
@@ -27,9 +27,11 @@ from kafka_lagoon.query.views import CHANGES_VERSION, THROUGHPUT_VERSION
 from kafka_lagoon.tables.schema import STORED_CHANGES, STORED_THROUGHPUT
 from kafka_lagoon.tables.table import Table
 
-_MOST_DAYS = 31  # of a run: each takes seconds where snapshots are many, and a warehouse may have years without them
-_AT_ONCE = 7  # days, because opening tables takes half a second
-_LONGEST_S = 600  # after that no further days are begun: they follow in the next run
+_MOST_DAYS = (
+    31  # in one run: a day with many snapshots takes seconds, and a warehouse may have years that are not stored
+)
+_AT_ONCE = 7  # days for which tables are opened together, because that takes half a second
+_LONGEST_S = 600  # after this time no days are begun: the next run stores them
 _DAY = timedelta(days=1)
 
 _SNAPSHOTS = """
@@ -39,10 +41,11 @@ _SNAPSHOTS = """
 
 @frozen
 class _Stored:
-    """A table of stored days: its `rows` come from a view, and are valid while view `days` has the same state.
+    """A table of stored days, and the views that it is made from.
 
-    `version` is that of the views. View `predecessors` names the snapshots that those of a day are compared with; None means
-    that they are compared with the one before them.
+    `rows` is the view with the rows, `days` the view with the state for which the rows of a day are valid, and `version` the
+    version of both. View `predecessors` names the snapshot that each snapshot is compared with; without it each is compared
+    with the one before.
     """
 
     table: Table
@@ -79,9 +82,9 @@ _STORED = (
 
 @frozen
 class StoredDays:
-    """The number of days that were stored, or that a dry run would store, and of those that were removed.
+    """The numbers of days that were stored and removed, or that a dry run would store and remove.
 
-    `problem` names days whose rows DuckDB could not compute, and why; later ones are stored then.
+    `problem` names days whose rows DuckDB could not compute, with the reason. Days after those have been stored.
     """
 
     stored: int = 0
@@ -91,7 +94,10 @@ class StoredDays:
 
 @frozen
 class _Days:
-    """Days that follow one another, the last one first, the times whose snapshots they need, and clusters with earlier ones."""
+    """Consecutive days, the last one first.
+
+    `windows` are the spans of snapshots to open for them, `continued` the clusters with snapshots before these days.
+    """
 
     of: _Stored
     days: Sequence[date]
@@ -99,14 +105,14 @@ class _Days:
     continued: Sequence[str]
 
     def suffices(self, ask: Ask) -> bool:
-        """False if a table was perhaps collected last before the open window; a cluster without earlier snapshots has none."""
+        """False if a table may have been collected last before the open window, in a cluster with earlier snapshots."""
         if self.of.predecessors is None:
             return True
         marks = ", ".join("?" for _ in self.continued) or "NULL"
         return has_predecessors(ask, f"{_among(self.days)} AND cluster IN ({marks})", self.continued)
 
     def missing(self, ask: Ask) -> list[date]:
-        """The days whose stored rows are not right, for one of the clusters: other snapshots are there, or none."""
+        """The days whose rows are missing or no longer valid for a cluster, because its snapshots have changed."""
         statement = f"""
             SELECT DISTINCT coalesce(days.snapshot_date, stored.snapshot_date)
             FROM (SELECT * FROM {self.of.days} WHERE {_among(self.days)}) AS days
@@ -120,10 +126,10 @@ class _Days:
 def store_days(
     warehouse: Warehouse, table: str, sql: SqlSettings, clock: Clock, *, dry_run: bool = False
 ) -> StoredDays:
-    """Store days that are over in a table, the latest first, and remove days without snapshots; nothing in other tables.
+    """Store days that are over in a table of stored days, the latest first, and remove days without snapshots.
 
-    Nothing is done where DuckDB does not read the tables: elsewhere than in a folder of this machine, or without DuckDB.
-    TableError if a table cannot be read or written.
+    Nothing is done for other tables, and where DuckDB cannot read the tables: it is not installed, or they are not in a folder
+    of this machine. TableError if a table cannot be read or written.
     """
     of = next((one for one in _STORED if one.table.name == table), None)
     folder = _folder(warehouse, table) if of else None
@@ -139,7 +145,7 @@ def store_days(
 
 
 def _folder(warehouse: Warehouse, table: str) -> Path | None:
-    """The folder with the tables; None if DuckDB, which is an extra, is missing or does not find them there."""
+    """The folder with the tables; None if they are elsewhere, or if DuckDB is not installed, which is an extra."""
     location = None if warehouse.in_catalog else warehouse.kernel.storage.local(warehouse.locations["snapshots"])
     if location is None or find_spec("duckdb") is None:
         reason = "DuckDB is not installed" if location else "the tables are not in a folder"
@@ -173,7 +179,7 @@ def _stored(
             if not dry_run:
                 _replace_all(warehouse, of.table, made, clock)
     if problem or looked_at < len(days):
-        gone = []  # they tell the next run to look at the days that were compared with theirs
+        gone = []  # kept until all other days are stored: they show the next run which days were compared with them
     if not dry_run:
         _replace_all(warehouse, of.table, dict.fromkeys(gone), clock)
         warehouse.kernel.checkpoint(warehouse.locations[of.table.name])
@@ -181,7 +187,7 @@ def _stored(
 
 
 def _made(open_tables: Open, group: _Days, *, dry_run: bool) -> tuple[Mapping[date, pa.Table | None], str | None]:
-    """The rows of the days that are to be stored, none of a dry run; or why they cannot be computed."""
+    """The rows of the days to store, without rows in a dry run; and the reason if they cannot be computed."""
     from kafka_lagoon.query.duckdb_tables import NeedsSpark  # noqa: PLC0415  see `_folder`
 
     try:
@@ -189,14 +195,14 @@ def _made(open_tables: Open, group: _Days, *, dry_run: bool) -> tuple[Mapping[da
         return {day: None if dry_run else _rows(ask, group.of, day) for day in group.missing(ask)}, None
     except NeedsSpark:
         raise
-    except TableError as error:  # memory, say; a cache is no reason for a run to fail
+    except TableError as error:  # for example too little memory: the run goes on, because views compute these days
         return {}, f"{group.days[-1]} to {group.days[0]} are not stored: {error}"
 
 
 def _known(of: _Stored) -> str:
-    """A statement for the stored days of clusters, as `_SNAPSHOTS` has them, and the first day that each is compared with.
+    """A query of the stored days of clusters, in the form of `_SNAPSHOTS`, with the first day that each was compared with.
 
-    That is null if something was compared with nothing: any earlier day could have it.
+    The first day is null if a row had nothing to be compared with, so that a snapshot of any earlier day could change it.
     """
     return f"""
         SELECT cluster, cluster_id, snapshot_date,
@@ -211,8 +217,8 @@ def _changed_days(
 ) -> tuple[set[date], list[date]]:
     """The days that may have to be stored, and the stored days without any snapshot.
 
-    A day has to be if other snapshots are published than when it was stored, or none of one of its clusters. Later ones may, as
-    far as they were compared with snapshots from before that day's end, or with none.
+    A day has to be stored if its snapshots are not those of the time when it was stored. So may later days, if they were
+    compared with snapshots from before the end of that day, or with none.
     """
     now, then = defaultdict[Any, dict[date, str]](dict), defaultdict[Any, dict[date, str]](dict)
     since = defaultdict[Any, dict[date, date | None]](dict)
@@ -232,7 +238,7 @@ def _changed_days(
 
 
 def _adjacent(days: Sequence[date]) -> Sequence[Sequence[date]]:
-    """Days, the last one first, in groups that follow one another."""
+    """Groups of consecutive days, the last one first."""
     groups: list[list[date]] = []
     for day in days:
         if not groups or groups[-1][-1] - day != _DAY or len(groups[-1]) == _AT_ONCE:
@@ -242,7 +248,7 @@ def _adjacent(days: Sequence[date]) -> Sequence[Sequence[date]]:
 
 
 def _group(ask: Ask, of: _Stored, days: Sequence[date]) -> _Days:
-    """The days with the last snapshot before them of each cluster, and of each of its ids."""
+    """The days, with a window that has the last snapshot before them of each cluster and of each of its ids."""
     begin, end = (datetime(day.year, day.month, day.day, tzinfo=UTC) for day in (days[-1], days[0]))
     statement = f"""
         SELECT cluster, min(before) FROM (
@@ -264,7 +270,7 @@ def _among(days: Sequence[date]) -> str:
 
 
 def _rows(ask: Ask, of: _Stored, day: date) -> pa.Table:
-    """The rows of a day, and one for the day of each cluster."""
+    """The rows of a day, and for each cluster one row about the day."""
     statement = f"""
         WITH days AS (SELECT * FROM {of.days} WHERE snapshot_date = DATE '{day}')
         SELECT days.state, computed.* FROM {of.rows} AS computed
@@ -289,7 +295,7 @@ def _replace_all(warehouse: Warehouse, table: Table, days: Mapping[date, pa.Tabl
 
 
 def _replace(warehouse: Warehouse, table: Table, day: date, rows: pa.Table | None, clock: Clock) -> None:
-    """Put rows in the place of those of the day, in one commit."""
+    """Replace the rows of a day in one commit."""
     kernel = warehouse.kernel
     url = f"{warehouse.locations[table.name]}/{table.partition_by}={day}/{uuid4().hex}.parquet"
     replacement = Replacement(
