@@ -37,7 +37,7 @@ _MACROS = (
     "array_join(list, separator) AS array_to_string(list, separator)",
 )
 _FEW_ROWS = 20_000
-# Views with few rows for each snapshot, which other views name: day_snapshots more than ten times.
+# Views with few rows for each snapshot that other views name: day_snapshots is named more than ten times.
 _NAMED_OFTEN = frozenset({"day_snapshots", "unstored_snapshots"})
 _OF_SNAPSHOTS = _NAMED_OFTEN | {"table_coverage", "change_days", "throughput_days"}
 _ROWS_PER_BATCH = 2048  # DuckDB's vector size
@@ -72,9 +72,9 @@ def opened(
 
 @contextmanager
 def connected(folder: Path, limits: Limits = _NO_LIMITS) -> Iterator[Open]:
-    """Yield a function that opens tables and views as `opened` does, in place of those that it opened before.
+    """Yield a function that opens tables and views as `opened` does; each call replaces those of the call before.
 
-    A connection costs 20 ms, so commands that read a few rows to choose a window have one.
+    A connection costs 20 ms, so a command that first reads a few rows to choose a window uses one connection for both.
     """
     with (
         tempfile.TemporaryDirectory(prefix="lagoon-sql-") as spills,  # mode 0700, and nobody can have created it before
@@ -114,10 +114,11 @@ def make_available(
     window: Window | Newest | None = None,
     there: Sequence[Created] | None = None,
 ) -> list[Created]:
-    """Create temporary views with these `names` over the files that the tables' logs name now; returns what was created.
+    """Create temporary views with these `names` over the present files of the tables; returns the names that were created.
 
-    It replaces what an earlier call has created: `there`, or None if that is not known. A table that a later version added is
-    empty until a run of that version creates it. TableError if another table is gone, NeedsSpark if DuckDB cannot read it.
+    They replace those that an earlier call created: `there`, or None if the caller does not know them. A table that a later
+    version added is empty until a run of that version creates it. TableError if another table is gone, NeedsSpark if DuckDB
+    cannot read it.
     """
     wanted, is_bounded = with_needs(names), window is not None and not isinstance(window, Newest)
     once = _OF_SNAPSHOTS if is_bounded or not _NAMED_OFTEN.isdisjoint(wanted) else frozenset()
@@ -130,7 +131,7 @@ def make_available(
 def _select(
     connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, window: Window | Newest | None
 ) -> TableQuery | None:
-    """Select the rows of a table; None if it is empty, because a run of a later version has not created it yet."""
+    """Select the rows of a table; None if the table does not exist yet, because a later version added it."""
     if table.is_optional and not is_folder(folder):
         return None
     return select_rows(connection, table.name, folder, table, window)
@@ -143,14 +144,14 @@ def create(
     once: Collection[str] = (),
     there: Sequence[Created] = (),
 ) -> list[Created]:
-    """Create tables, views and what they read in place of what is `there`; returns what was created.
+    """Create tables, views and the tables and views that they read, in place of those in `there`; returns the created names.
 
-    `select` queries the rows of a table, None of an empty one. Views in `once` are computed once, and few rows of a table are
-    read once: a view over files opens them whenever it is named.
+    `select` returns the query of a table's rows, None for an empty table. Views in `once` are computed once, and tables with
+    few rows are read once, because a view over files opens the files each time it is named.
 
-    DuckDB binds all that a view is made of when it creates the view, and opens the files for that. So each table and view is
-    first an empty table. Views take their places beginning with the last one: what it names is still empty then. Tables with
-    rows follow, and views that are computed once.
+    When DuckDB creates a view, it binds everything below it, and opens files for that. So all tables and views are first
+    created as empty tables. Then views replace them, the last one first, so that each is bound to empty tables. Tables with
+    rows follow, and then the views that are computed once.
     """
     wanted = with_needs(names)
     rows = {table.name: select(table) for table in in_order_of_reading(wanted)}
@@ -174,10 +175,10 @@ def create(
 def create_empty(
     connection: duckdb.DuckDBPyConnection, names: Iterable[str], known: Mapping[str, Mapping[str, str]] | None = None
 ) -> None:
-    """Create an empty table for each of these tables and views and for what they read, and the macros of views.
+    """Create an empty table for each of these tables and views and those that they read, and the macros of views.
 
-    `known` has the columns of views and their types, by default as they were bound when this version was made: it takes a
-    tenth of the time of binding each view.
+    `known` has the columns of views and their types, by default from columns.json, which takes a tenth of the time of binding
+    each view.
     """
     wanted, known = with_needs(names), _known_columns(duckdb.__version__) if known is None else known
     for macro in _MACROS:
@@ -193,14 +194,14 @@ def create_empty(
 
 @cache
 def _known_columns(version: str) -> Mapping[str, Mapping[str, str]]:
-    """The columns of views and their types; nothing for another DuckDB than the one that bound them: types may differ."""
+    """The columns of views and their types in columns.json; none for another version of DuckDB, whose types may differ."""
     known = json.loads((files("kafka_lagoon.query") / "views" / "columns.json").read_text("utf-8"))
     views: Mapping[str, Mapping[str, str]] = known["views"]
     return views if version.startswith(f"{known['duckdb']}.") else {}
 
 
 def _former(connection: duckdb.DuckDBPyConnection, names: Collection[str]) -> list[Created]:
-    """List the creations of an earlier call in the connection of a notebook; the catalogue takes 10 ms."""
+    """The names that an earlier call created in the connection of a notebook. Reading DuckDB's catalog takes 10 ms."""
     there = connection.execute(
         "SELECT 'TABLE', table_name FROM duckdb_tables() WHERE temporary "
         "UNION ALL SELECT 'VIEW', view_name FROM duckdb_views() WHERE temporary"

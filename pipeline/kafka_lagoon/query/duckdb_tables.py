@@ -51,9 +51,9 @@ _SNAPSHOTS = STATE_TABLES[-1].name
 _FILE = "file of row"  # a column with the path of the file
 _MOST_COUNTED = 1_000  # files whose footers are read for the number of rows: 0.1 ms each
 _DECIMAL = re.compile(r"decimal\(\d{1,2},\d{1,2}\)")
-# Names that DuckDB takes for others: it expands patterns, reads all files of a folder, and cuts names at a NUL, or loops.
+# Names that DuckDB does not take literally: it expands patterns, reads all files of a folder, cuts names at a NUL, or loops.
 _DOUBTFUL = re.compile(r"[*?\[\0]|(^|/)\.?$")
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # of a terminal, in errors of deltalake
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # errors of deltalake have colours for terminals
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 
 
@@ -138,7 +138,7 @@ def _refuse_foreign_files(name: str, folder: Path, paths: Sequence[str]) -> None
 
 
 def _in_order(query: str, table: Table, schema: Mapping[str, Any]) -> str:
-    """The columns of a query as the table declares them; those that a later version of Kafka Lagoon added are null."""
+    """The columns of a query as the table declares them; columns that the files are too old for are null."""
     there = {field["name"] for field in schema["fields"]}
     columns = [
         _quoted(field["name"])
@@ -150,7 +150,7 @@ def _in_order(query: str, table: Table, schema: Mapping[str, Any]) -> str:
 
 
 def select_nothing(schema: Mapping[str, Any]) -> str:
-    """A query with the columns of a Delta schema and no rows; its binding costs nothing, as it names no file."""
+    """A query with the columns of a Delta schema and no rows. It names no file, so DuckDB binds it at no cost."""
     nulls = ", ".join(f"CAST(NULL AS {_type(field['type'])}) AS {_quoted(field['name'])}" for field in schema["fields"])
     return f"SELECT {nulls} WHERE false"
 

@@ -41,7 +41,7 @@ SUMS = f"""count(*) AS partitions, count(lag) AS known_partitions,
 # Append conditions and GROUP BY cluster, snapshot_id, group_id.
 SUMS_OF_GROUPS = f"SELECT cluster, snapshot_id, group_id, {SUMS} FROM {LAG_TABLE} WHERE"  # noqa: S608  names of ours
 
-# A group whose known ages are 0, or less where a producer's clock is ahead, is not up to date if another age is unknown.
+# The age is unknown if one age is unknown and no other is above 0. Ages below 0 are of producers whose clock is ahead.
 KNOWN_AGE = "CASE WHEN sums.unknown_time_partitions > 0 AND sums.time_lag_ms <= 0 THEN NULL ELSE sums.time_lag_ms END"
 GROUP_AGE = "CASE WHEN unknown_time_partitions > 0 THEN NULL ELSE coalesce(time_lag_ms, -1) END DESC NULLS FIRST"
 WORST_GROUP = f"{LOST}, {GROUP_AGE}, {MOST}, cluster, group_id"

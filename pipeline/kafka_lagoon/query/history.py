@@ -1,4 +1,4 @@
-"""Finds how far back a question about some snapshots has to read, and when the newest of them is late."""
+"""Finds how far back a query about some snapshots has to read, and when the newest snapshot is late."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,13 +12,13 @@ _GAP = timedelta(days=7)  # snapshots are seldom missing for longer
 _LATE_INTERVALS = 2  # the next run may take long, or start late
 _LATE_AT_LEAST_MS = 300_000  # runs by hand follow one another within seconds
 _LATE_WITHOUT_INTERVAL_MS = 2 * 86_400_000  # jobs run once a day, or more often
-FIRST = datetime(1, 1, 2, tzinfo=UTC)  # where a history begins at the earliest: a day after Python's calendar
-_MOMENT = timedelta(microseconds=1)  # what timestamps can tell apart
+FIRST = datetime(1, 1, 2, tzinfo=UTC)  # the earliest begin of a history: a day after the begin of Python's calendar
+_MOMENT = timedelta(microseconds=1)  # the resolution of timestamps
 _EARLIER = tuple(timedelta(days=days) for days in (0, 1, 7, 31))
 
 
 def last_before(ask: Ask, cluster: str, start: datetime) -> datetime | None:
-    """When the last published snapshot of a cluster that had begun at a time began; None if there is none."""
+    """The begin of a cluster's last published snapshot that began at `start` or before; None if there is none."""
     nearby = f"snapshot_date >= DATE '{(max(start.astimezone(UTC), FIRST + _GAP) - _GAP).date()}'"
     until = f"CAST('{start.astimezone(UTC).replace(tzinfo=None).isoformat()}Z' AS TIMESTAMP)"
     for days in (nearby, "true"):
@@ -30,10 +30,10 @@ def last_before(ask: Ask, cluster: str, start: datetime) -> datetime | None:
 
 
 def first_needed(ask: Ask, cluster: str, start: datetime, stored: Iterable[str]) -> datetime | None:
-    """When the first snapshot began that the history from a time on needs; None if nothing was taken before that time's day.
+    """The begin of the first snapshot that the history since `start` needs; None if there is none before the day of `start`.
 
-    Views compare the snapshots of a UTC day, and the last one before it, with each other. Rows of the day in tables `stored`
-    count only if all snapshots are there that the day was compared with.
+    Views compare the snapshots of a UTC day with each other and with the last one before that day. Rows of the day in tables
+    `stored` are valid only together with all snapshots that the day was compared with.
     """
     midnight = start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     before = last_before(ask, cluster, max(midnight, FIRST) - _MOMENT)
@@ -49,9 +49,12 @@ def first_needed(ask: Ask, cluster: str, start: datetime, stored: Iterable[str])
 
 
 def windows(begins: Sequence[datetime | None], ends: Sequence[datetime]) -> Windows:
-    """The window of spans, one per cluster, then longer ones, then all of the history. A span without begin has all before."""
+    """A window with a span per cluster, then windows that begin earlier, then None, the whole history.
+
+    A span without begin reaches back to the first snapshot.
+    """
     known = [begin or FIRST for begin in begins]
-    if not any(begins):  # all of a short history; a window, because its small tables are then read once
+    if not any(begins):  # the whole history, but as a window: of a window, small tables are read only once
         return [[Span(begin=FIRST, end=end) for end in ends]]
     return [
         *(
@@ -73,7 +76,7 @@ def open_until(open_tables: Open, names: Iterable[str], tried: Windows, suffices
 
 
 def has_predecessors(ask: Ask, condition: str, values: Sequence[int | str]) -> bool:
-    """False if tables of these snapshots were perhaps collected last in a snapshot that is not in the open window.
+    """False if tables of these snapshots may have been collected last in a snapshot before the open window.
 
     View topology_changes compares each table with the last snapshot that has it, which need not be the one before.
     """

@@ -62,10 +62,13 @@ class Ask(Protocol):
 
 
 class Open(Protocol):
-    """Opens tables and views of these names, over a window or all of the history, in place of those that it opened before."""
+    """Opens tables and views; each call replaces the tables and views of the call before."""
 
     def __call__(self, names: Iterable[str], window: Window | Newest | None) -> Ask:
-        """Open them. What statements over those before still have to give is lost; TableError if one cannot be read."""
+        """Open tables and views over a window, or None for the whole history; TableError if one cannot be read.
+
+        Rows that were not yet read from statements of the call before are lost.
+        """
 
 
 def mentioned(statement: str) -> set[str]:
@@ -78,7 +81,7 @@ def mentioned(statement: str) -> set[str]:
 def refuse_writing(statement: str) -> None:
     """Raise ConfigError if the first word of a statement is not one that reads, before any table is opened.
 
-    So it does for words of a command line that are not UTF-8, which Python keeps and no engine takes.
+    ConfigError also for words of a command line that are not UTF-8, which Python keeps and no engine accepts.
     """
     if not statement.isascii() and any("\ud800" <= character <= "\udfff" for character in statement):
         raise ConfigError(["the statement is not text in UTF-8"])

@@ -83,13 +83,16 @@ def _published(table: Table) -> View:
 
 _SUMS = {"sum_of_lag": whole_sum("lag"), "sum_of_lag_behind": whole_sum("behind.lag")}
 
-# Views that compute what is stored; tests/query/test_views.py demands another number when one of them says something else.
+# Versions of the views that compute stored rows; tests/query/test_views.py demands a new number when one of them changes.
 CHANGES_VERSION = 3
 THROUGHPUT_VERSION = 1
 
 
 def _state(version: int, over: str, *others: str) -> str:
-    """Sums of the rows that a day's rows follow from; later runs can only remove such rows, and publish late ones."""
+    """SQL of a day's state: sums over the rows that its stored rows are computed from.
+
+    Equal sums mean the same rows, because later runs can only remove such rows or publish late ones.
+    """
     parts = (
         f"count(*){over}",
         f"sum(unix_millis(captured_at)){over}",
@@ -101,7 +104,7 @@ def _state(version: int, over: str, *others: str) -> str:
 
 
 def _state_of_changes(over: str = "") -> str:
-    """The state of rows of view table_coverage."""
+    """SQL of the state of a day's changes, over rows of view table_coverage."""
     return _state(CHANGES_VERSION, over, f"count(problem){over}")
 
 
@@ -111,7 +114,7 @@ _STATES = {
     "state_of_throughput": _state(THROUGHPUT_VERSION, ""),
 }
 
-# The view of all days, and the one of days that are not stored.
+# A view of all days, and the same view of the days that are not stored.
 _PARTITION_THROUGHPUT = {
     "partition_throughput": {"snapshots": "consecutive_snapshots", "of_days": ""},
     "unstored_throughput": {
