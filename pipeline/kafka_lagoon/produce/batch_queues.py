@@ -1,12 +1,12 @@
-"""Keeps the batches of each partition in their order until they are answered, and decides about sending again.
+"""Keeps the batches of each partition in order until they are answered, and decides which are sent again.
 
-Brokers take numbered batches only in order. If a batch is not appended, they refuse the batches after it, too
-(OUT_OF_ORDER_SEQUENCE_NUMBER); after one that is appended and refused all the same (REQUEST_TIMED_OUT) they take them. What is
-not confirmed is sent again in order, the same bytes. Brokers recognize the last five batches of a producer in a partition, so
-no more may follow an unconfirmed one, whatever max_in_flight_requests_per_connection is. A broker that has no batch of a
-producer takes any number, so nothing follows the first batch of a partition until it is confirmed. Batches without numbers are
-sent one at a time, and not again if they may have been written. A partition ends at its first batch that is not written; other
-partitions continue.
+Brokers append batches with sequence numbers only in order. If a batch is not appended, they refuse the batches after it
+(OUT_OF_ORDER_SEQUENCE_NUMBER); if it is appended and still answered with an error (REQUEST_TIMED_OUT), they append those.
+Unconfirmed batches are sent again in order, with the same bytes. Brokers recognize the last five batches of a producer in a
+partition, so at most that many are unanswered, whatever max_in_flight_requests_per_connection is. A broker that has no batch of
+a producer accepts any sequence number, so nothing follows the first batch of a partition until it is confirmed. Batches without
+numbers are sent one at a time, and not again if they may have been written. After a batch that cannot be written, a partition
+takes no more batches; other partitions continue.
 """
 
 from collections import deque
@@ -86,9 +86,9 @@ class Refusal:
 
 @dataclass(slots=True)
 class _Queue:
-    """The unanswered batches of a partition, and the last failure of the first batch, since when and how often.
+    """The unanswered batches of a partition, and the state of sending the first of them again.
 
-    `has_written` is true once a batch was confirmed: the partition's leader has numbers of the producer.
+    `has_written` is true once a batch was confirmed: the partition's leader then has a sequence number of the producer.
     """
 
     batches: deque[Batch] = field(default_factory=deque)
@@ -137,7 +137,7 @@ class BatchQueues:
         self._queues.setdefault(partition, _Queue()).failure = failure
 
     def first(self, most_bytes: int) -> dict[TopicPartition, list[Batch]]:
-        """The first few batches of all partitions, in turn, until there are so many bytes; one at least."""
+        """The next batches to send: the first of each partition, then the second, up to `most_bytes`, and at least one."""
         waiting = {
             partition: [batch for batch in islice(queue.batches, self._depth(queue)) if batch.answer is None]
             for partition, queue in self._queues.items()
@@ -186,10 +186,11 @@ class BatchQueues:
         return reconciled
 
     def _depth(self, queue: _Queue) -> int:
-        """The number of batches of a partition that may be on their way.
+        """The number of batches of a partition that may be unanswered.
 
-        If the first batch of a producer is refused, as by a broker that is not the leader yet, a second one must not be there
-        to be taken before it: ProducerAppendInfo.checkSequence takes any number of a producer that it does not know.
+        A second batch must not be sent before the first one of a producer is confirmed. If the first is refused, for example
+        because the broker is not the leader yet, the second would be appended before it: ProducerAppendInfo.checkSequence
+        accepts any sequence number of a producer that it does not know.
         """
         return _REMEMBERED if self._is_idempotent and queue.has_written else 1
 

@@ -1,8 +1,8 @@
 """Sends batches to the leaders of their partitions in a thread, while further batches are made.
 
-It sends in rounds. Because Produce takes one batch of a partition, a broker gets a request for each batch that a round has of a
-partition, up to max_in_flight_requests_per_connection without an answer. While a round is sent, the next batches are encoded;
-the order within a partition, and how many of its batches a round has, is decided in batch_queues.py.
+It sends in rounds. A Produce request has at most one batch of a partition, so a broker gets as many requests as a round has
+batches of one partition, up to max_in_flight_requests_per_connection without an answer. While a round is sent, the next batches
+are encoded. batch_queues.py decides the order within a partition, and how many of its batches a round has.
 """
 
 import threading
@@ -169,7 +169,7 @@ class BatchSender:
     def _add_new(self, partitions: Collection[TopicPartition]) -> Collection[TopicPartition]:
         """Announce new partitions; returns partitions that must not be written to.
 
-        Beside a refused partition none is added, so the others are announced once more.
+        If the coordinator refuses one partition, it adds none of the request, so the others are announced once more.
         """
         new = [partition for partition in partitions if partition not in self._known]
         refused: list[TopicPartition] = []

@@ -66,9 +66,8 @@ from kafka_lagoon.wire.schema import LATEST, Api, Versions
 DEFAULT_TIMEOUT_MS = 60_000  # Kafka's own default
 _FEATURE = "transaction.version"
 _IMPLICIT = 2  # the level from which on Produce and TxnOffsetCommit add partitions and groups
-_TAKES_EPOCH = Versions(
-    3, LATEST
-)  # KIP-360: InitProducerId continues with an id and an epoch, and fails if these are fenced
+# KIP-360: InitProducerId continues with an id and an epoch, and fails if these are fenced.
+_TAKES_EPOCH = Versions(3, LATEST)
 _FIRST_IMPLICIT = {PRODUCE.key: 12, END_TXN.key: 5, TXN_OFFSET_COMMIT.key: 5}
 _LOWEST = {PRODUCE.key: 3, END_TXN.key: 0, TXN_OFFSET_COMMIT.key: 0}
 
@@ -136,7 +135,7 @@ def init_transactions(
 
 
 def is_open(cluster: Cluster, transactional_id: str, deadline: Deadline) -> bool:
-    """True if a transaction is open that something was added to. Brokers before Kafka 3.0 do not say: False."""
+    """True if a transaction is open and has partitions. False with brokers before Kafka 3.0, which cannot be asked."""
     know_coordinator(cluster, transactional_id, TRANSACTION, transactional_id, deadline)
     described = describe_transactions(cluster, [transactional_id], deadline)
     for failure in described.failures.values():
@@ -293,9 +292,9 @@ def end_all(
 
 
 def fence_all(cluster: Cluster, transactional_ids: Collection[str], deadline: Deadline) -> list[TransactionFailed]:
-    """Abort the open transactions of these ids, and fence their producers; returns ids where the result is not known.
+    """Abort the open transactions of these ids, and fence their producers; returns an error for each id that may still be open.
 
-    All are asked at the same time: each open transaction is asked about again until it is aborted.
+    The requests for all ids are sent together, and repeated for the transactions that are not aborted yet.
     """
     unknown = [name for name in transactional_ids if cluster.coordinator_of(name, TRANSACTION) is None]
     if unknown:

@@ -32,9 +32,9 @@ _BATCH_BYTES = 500_000  # half of the largest batch that brokers accept by defau
 class Target:
     """The topic to write to, and the options.
 
-    `acks` as in `Delivery`; `codec` is one of records/compressing.py. Batches have up to `batch_bytes` before compression; None
-    is 500,000, or max.message.bytes of the topic if that is less. `delivery_timeout_ms` is for each round of requests,
-    retries included; None is `default_api_timeout_ms` of the cluster's settings.
+    `acks` are those of `Delivery`, `codec` is a number of records/compressing.py. Batches have up to `batch_bytes` before
+    compression; None means 500,000, or max.message.bytes of the topic if that is less. `delivery_timeout_ms` applies to each
+    round of requests with its retries; None means `default_api_timeout_ms` of the cluster's settings.
     """
 
     topic: str

@@ -1,6 +1,7 @@
 """Reads a batch of the data source: the records that exist when Spark plans the query.
 
-What is planned is what is read. Filters are taken only where each scan has a plan of its own, and are applied exactly.
+Tasks read exactly the planned ranges. Filters are pushed down only where each scan has a plan of its own, and are applied
+exactly.
 """
 
 from collections.abc import Iterator, Sequence

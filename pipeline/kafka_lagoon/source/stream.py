@@ -104,8 +104,8 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, query: Query) -> None:
         self._query = query
         self._cluster: Cluster | None = None
-        self._ends_once = False  # with trigger(availableNow=True)
-        self._target: StreamOffsets | None = None  # the end of the query then
+        self._ends_once = False  # true with trigger(availableNow=True)
+        self._target: StreamOffsets | None = None  # where a query with this trigger ends
         self._known: frozenset[str] = frozenset()  # topics that existed once and may have been deleted since
         self._latest: StreamOffsets | None = None
 
@@ -147,7 +147,7 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
         """Let the query end where the logs end at its first micro-batch.
 
-        Only then the topics of its checkpoint are known, of which some may have been deleted.
+        The end is chosen only then, because the topics of the checkpoint, some of which may be deleted, are not known before.
         """
         self._ends_once, self._target = True, None
 
@@ -206,7 +206,7 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     ) -> list[PlannedRange]:
         """The unread ranges in the order of their partitions; deleted offsets do not count.
 
-        A partition that is gone since the target was chosen (availableNow) is among them: its micro-batch reports the loss.
+        A partition that was deleted since the target was chosen (availableNow) is included: its micro-batch reports the loss.
         """
         unread = sorted(partition for partition, end in ends.offsets.items() if end > starts.offsets[partition])
         listed = list_offsets(cluster, unread, [LOG_START], deadline)[LOG_START]
@@ -231,13 +231,16 @@ def _offsets(
 def _not_before_start(
     cluster: Cluster, ends: StreamOffsets, before: StreamOffsets, deadline: Deadline
 ) -> StreamOffsets:
-    """The ends, or the start of a stream in an open transaction: it is after the last stable offset, and nothing is lost."""
+    """The ends; in place of an end before the stream's position that position, if it is in an open transaction.
+
+    Such a position is after the last stable offset, and no records are lost.
+    """
     after = [
         partition
         for partition, end in ends.offsets.items()
         if before.offsets.get(partition, 0) > end and not ends.is_re_created(partition.topic, before)
     ]
-    if not after:  # as nearly always, so that a waiting stream asks for one kind of offsets
+    if not after:  # the usual case: a stream that waits requests only one kind of offsets
         return ends
     log_ends = _offsets(cluster, after, HIGH_WATERMARK, deadline)
     kept = {one: before.offsets[one] for one in after if before.offsets[one] <= log_ends[one]}
@@ -251,7 +254,7 @@ def _known_ids(topic_ids: Mapping[str, str | None]) -> dict[str, str]:
 def _inside(
     offsets: Mapping[TopicPartition, int], logs: Mapping[TopicPartition, LogBounds]
 ) -> dict[TopicPartition, int]:
-    """Offsets limited to the bounds of their logs. One in an open transaction stays: records before it are not asked for."""
+    """Offsets cut to the bounds of their logs. An offset in an open transaction, after the last stable offset, is kept."""
     return {
         partition: max(logs[partition].log_start_offset, min(offset, logs[partition].high_watermark))
         for partition, offset in offsets.items()
@@ -271,7 +274,7 @@ def _range(partition: TopicPartition, start: StreamOffsets, end: StreamOffsets, 
 
 
 def _up_to(planned: PlannedRange, high_watermark: int) -> PlannedRange:
-    """The part of a range that its log has: a task would wait in vain for records after a truncation, and fail."""
+    """The part of a range that its log has. A task would wait for the records that a truncation removed, and fail."""
     return replace(planned, to_offset=min(planned.to_offset, high_watermark))
 
 

@@ -43,7 +43,7 @@ class LagoonWriter(DataSourceArrowWriter):
         """Write the rows of one task, on an executor."""
         from kafka_lagoon.source.write_task import this_task, write_task  # noqa: PLC0415  encoding is not for the driver to load
 
-        # In foreachBatch tasks have the micro-batch of the stream, which is no business of this write.
+        # In foreachBatch Spark gives tasks the micro-batch of the stream, which this write does not belong to.
         return write_task(self._sink, self._transaction, replace(this_task(), batch=None), iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -76,7 +76,7 @@ class LagoonWriter(DataSourceArrowWriter):
             except TransactionFailed as failure:
                 if failure.code not in FENCED:
                     raise
-                # By `commit`, which aborted all other attempts, or by another write, whose attempts have the same prefix.
+                # Fenced by `commit`, which aborted all other attempts, or by another write with the same prefix.
                 end_all(cluster, transactions_with_records(attempts), deadline, committed=False)
                 return
             if has_own:
@@ -86,7 +86,7 @@ class LagoonWriter(DataSourceArrowWriter):
         return init_transactions(cluster, self._sink.prefix, self._sink.options.transaction_timeout_ms, deadline)
 
     def _stop_attempts(self, cluster: Cluster, transaction: Transaction, deadline: Deadline) -> None:
-        """Abort the driver's transaction and fence it, so that attempts which Spark has given up begin nothing any more.
+        """Abort the driver's transaction and fence it, so that attempts which Spark has given up cannot begin another one.
 
         TransactionFailed if it is fenced already.
         """

@@ -143,7 +143,7 @@ def _kafka_problems(kafka: Mapping[str, str]) -> list[str]:
 
 
 def _size_problems(most: int | None, batch_bytes: int) -> list[str]:
-    """Requests are not made smaller for the option; records are limited by their topic alone."""
+    """Refuse a limit below the size of our requests, which is fixed; a topic alone limits the size of its records."""
     needed = max(MAX_REQUEST_BYTES, batch_bytes)
     if most is None or most >= needed:
         return []
@@ -153,7 +153,7 @@ def _size_problems(most: int | None, batch_bytes: int) -> list[str]:
 
 
 def _too_large(options: SinkOptions) -> list[str]:
-    """Numbers that Kafka's producer refuses, too: requests have no room for a larger timeout."""
+    """Faults of numbers that Kafka's producer refuses, too: they do not fit into its int."""
     numbers = {
         "transaction.timeout.ms": options.transaction_timeout_ms,
         "batch.size": options.batch_bytes,

@@ -1,9 +1,9 @@
 """Writes the micro-batches of a stream, each exactly once, even if Spark repeats them or processes die.
 
-A group, whose name is the prefix of the transactional ids, stores which micro-batch is written. It is committed in a
-transaction that the driver begins, which fences an earlier driver of the query. This is the one transaction of all tasks
-(transactions=run); or each task has its own (transactions=task), and the transaction of the driver stores the list of them,
-after which they are committed: the next driver commits those that a driver which died had left. Brokers forget the group
+A consumer group, named like the prefix of the transactional ids, stores the last micro-batch that was written. The driver
+commits its offset in a transaction; beginning that transaction fences an earlier driver of the query. With transactions=run it
+is the one transaction of all tasks. With transactions=task each task has its own, and the driver's transaction stores the list
+of them before they are committed: if the driver dies, the next one commits those that are left. Brokers forget the group
 `offsets.retention.minutes` after the last commit: a micro-batch that Spark repeats after that is written again.
 
 For each micro-batch Spark creates this object, pickles it for the tasks, and creates another one for the commit, which knows
@@ -116,9 +116,9 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
     def _finish(
         self, cluster: Cluster, transaction: Transaction, progress: BatchProgress, deadline: Deadline
     ) -> Transaction:
-        """Commit transactions whose commit is decided, and store that; returns the driver's next transaction.
+        """Commit the tasks' transactions in the stored list, and clear the list; returns the driver's next transaction.
 
-        TransactionFailed says if records are missing, which is not so after a request that has no answer.
+        TransactionFailed has a cure: another one for transactions that are gone than for those without an answer.
         """
         failures = end_all(cluster, progress.open_transactions, deadline, committed=True).values()
         for some, cure in (

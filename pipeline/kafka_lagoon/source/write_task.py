@@ -63,10 +63,11 @@ def transactional_id(sink: Sink, partition: int, attempt: int, repetition: int =
 
 
 def begin_attempt(cluster: Cluster, sink: Sink, task: SparkTask, deadline: Deadline) -> Transaction:
-    """The transaction of an attempt, under the first of its ids that has no open one.
+    """Begin the transaction of an attempt, under the first of its ids that has no open transaction.
 
-    Spark counts the attempts of a task from 0 again where it runs a stage again because shuffled data are lost, and takes the
-    result of the attempt before if that one ends first: its transaction must not be aborted. The driver aborts what is left.
+    If Spark runs a stage again because shuffled data are lost, it counts the attempts of a task from 0 again, and may still use
+    the result of an earlier attempt with the same number: the transaction of that attempt must not be aborted. The driver
+    aborts those that are left.
     """
     ids = (transactional_id(sink, task.partition, task.attempt, repetition) for repetition in count())
     name = next(name for name in ids if not is_open(cluster, name, deadline))
