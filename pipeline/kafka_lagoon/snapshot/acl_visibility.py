@@ -1,8 +1,9 @@
-"""Decides by a cluster's ACLs, and by what we may do, whether brokers may have left resources out of their lists.
+"""Finds the lists from which brokers cannot have left out resources, by a cluster's ACLs and the operations that we may do.
 
 Kafka's authorizers allow what ACLs allow, and everything to super users. With allow.everyone.if.no.acl.found they also allow
-everything on a resource without any ACL. Brokers tell neither who is a super user nor that setting. Both show in what we may do
-although no ACL allows it: on a resource with ACLs only a super user may, on one without ACLs everybody may or a super user.
+everything on a resource without any ACL. Brokers return neither the super users nor that setting. They can be inferred from
+operations that we may do although no ACL allows them: on a resource with ACLs only a super user may, and on a resource without
+ACLs a super user, or everybody by that setting.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -24,9 +25,9 @@ class Permissions:
     """Evidence of the permissions of a principal, which is None if settings do not name it."""
 
     principal: str | None
-    operations: int  # that are allowed on the cluster, as bits
-    topics: Collection[str]  # that brokers describe
-    acls: Sequence[AclRow]  # all of the cluster
+    operations: int  # operations that are allowed on the cluster, as bits
+    topics: Collection[str]  # topics that brokers describe to the principal
+    acls: Sequence[AclRow]  # all ACLs of the cluster
 
     def on(self, resource_type: int) -> list[AclRow]:
         """The ACLs on resources of a type."""
@@ -46,7 +47,7 @@ def complete_lists(cluster: Cluster, operations: int, described: Sequence[AclRow
 
 
 def types_shown(known: Permissions, resource_types: Iterable[int]) -> frozenset[int]:
-    """Those of the types of which every resource is proven to be described to the principal."""
+    """The types of which every resource is proven to be described to the principal."""
     not_by_acls = _not_by_acls(known)
     is_super_user, is_open = True in not_by_acls, False in not_by_acls
     return frozenset(
@@ -61,9 +62,9 @@ def _words(acl: AclRow) -> tuple[str, ...]:
 
 
 def _not_by_acls(known: Permissions) -> set[bool]:
-    """For resources that the principal may use although no ACL allows it: True if the resource has ACLs, else False.
+    """True if the principal may use a resource with ACLs that do not allow it; False for a resource without ACLs; or both.
 
-    An ACL with numbers of a later release may be what allows any of them, so then none is known.
+    Empty if an ACL has numbers of a later release, because that ACL may allow any of these resources.
     """
     if any(_NAMELESS in text for acl in known.acls for text in _words(acl)):
         return set()

@@ -80,7 +80,7 @@ def _gather_lag(cluster: Cluster, slot_ms: int, deadline: Deadline, tell: Tell, 
     group_state = read_groups(cluster, topology, deadline, tell, only=only)
     tell("topics again", len(topology.partitions))
     topology, unchecked = check_again(cluster, topology, deadline)
-    # At once: the replica that a move adds would look out of sync if the move ends between the metadata and the list.
+    # Right after the metadata: if a move ended between both, the replica that it added would look out of sync.
     reassignments = list_reassignments(cluster, deadline)
     tell("health", len(topology.partitions))
     durability, unread = read_durability(cluster, list(topology.partitions), deadline)

@@ -169,9 +169,9 @@ def _name_problems(
 def _put_back(
     made: _Made, first: int, groups: Structs[OffsetFetchResponseGroup], committed: CommittedOffsets, topology: Topology
 ) -> None:
-    """Set commits that an open transaction is about to replace: the committed offset is still a fact.
+    """Set the present offsets of commits that an open transaction is about to replace.
 
-    A commit whose transaction has ended meanwhile is stable, and like any other.
+    If the transaction ended before the third answer, the stable commit of that answer is set, without a problem.
     """
     row = first
     for group in groups:
@@ -195,7 +195,7 @@ def _set(made: _Made, row: int, commit: OffsetFetchResponsePartition) -> None:
 
 
 def _set_stable(made: _Made, row: int, commit: OffsetFetchResponsePartition | None, absence: str | None) -> None:
-    """Set the commit of after a transaction, which may have been aborted without an older commit."""
+    """Set the commit after a transaction has ended; None if it was aborted and there is no older commit."""
     problem = NO_COMMIT if commit is None else _negative(commit.committed_offset) or absence
     if commit is not None:
         _set(made, row, commit)
@@ -206,7 +206,7 @@ def _set_stable(made: _Made, row: int, commit: OffsetFetchResponsePartition | No
 
 
 def _negative(offset: int) -> str | None:
-    """The problem of an offset below 0, of which brokers accept any."""
+    """The problem of an offset below 0; brokers accept any number."""
     return None if offset >= 0 else NO_COMMIT if offset == offset_fetch.NO_COMMIT else COMMIT_NEGATIVE
 
 

@@ -1,8 +1,8 @@
 """Reads all inputs of consumer lag in the order that keeps lag correct.
 
-Starts and ends of logs, groups, committed offsets, ends again: no end offset is older than the commit that it is compared with,
-and the end offsets from before the commits bound the lag from below. No start of a log is newer than the commit: a group that
-reads on and commits meanwhile has lost nothing of what is deleted then, as Kafka Streams deletes what it has read.
+The order is: starts and ends of logs, groups, committed offsets, ends again. No end offset is older than the commit that it is
+compared with, and the end offsets from before the commits bound the lag from below. No start of a log is newer than the commit,
+because records that were read, committed and deleted in between would look lost: Kafka Streams deletes records it has read.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -25,8 +25,8 @@ from kafka_lagoon.snapshot.topology import Topology
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 
 Tell = Callable[[str, int], None]  # called with the step that begins and its number of items
-# Without tiered storage both are the same offset, which may move in between. Were the local one the larger, records that were
-# deleted would look as if they were in tiered storage.
+# The local start is requested first. Without tiered storage both are the same offset, which may move in between: if the local
+# start were the larger one, deleted records would look as if they were in tiered storage.
 _STARTS = (LOCAL_START, LOG_START)
 
 
@@ -34,8 +34,8 @@ _STARTS = (LOCAL_START, LOG_START)
 class GroupState:
     """Groups, their commits, and the offsets of all partitions.
 
-    `before` are the ends from before the commits. `offsets` are of every kind: starts of logs from before the commits, and the
-    others from after them.
+    `before` are the end offsets that were read before the commits. `offsets` are of every kind: starts of logs were read before
+    the commits, all others after them.
     """
 
     before: Offsets
@@ -90,7 +90,7 @@ def read_groups(
 
 
 def lag_of(topology: Topology, state: GroupState, offsets: Sequence[PartitionOffsetsRow]) -> LagColumns:
-    """Lag of all groups that commit, which share groups do not; `offsets` are the rows of its offsets."""
+    """Lag of all groups except share groups, which do not commit; `offsets` are rows made from the state's offsets."""
     logs = PartitionLogs(topology, state.before, offsets)
     groups, commits = state.groups, state.commits
     committing = [group for group in groups.groups if group.group_type != SHARE]

@@ -82,7 +82,7 @@ def classic_group(
 ) -> GroupAndMembers:
     """Rows of a classic group, whose protocol consumers and Connect share."""
     if described.group_state == _DEAD and listing.group.group_state != _DEAD:
-        # It was deleted meanwhile: before DescribeGroups v6 a group that does not exist has error 0 and this state.
+        # The group was deleted meanwhile: before DescribeGroups v6 a group that does not exist has error 0 and state Dead.
         return undescribed_group(listing, GONE, coordinator_id), []
     members = [_classic_member(described, member, protocol) for member in described.members]
     problem = UNREADABLE if any(member.problem == UNREADABLE for member in members) else None

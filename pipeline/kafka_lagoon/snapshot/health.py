@@ -1,7 +1,7 @@
 """Finds unhealthy partitions: pure functions of partition rows.
 
-Unknown is not healthy: a partition whose min.insync.replicas is unknown has a finding that says so. Brokers since
-Kafka 3.7 (KAFKA-15583) take writes with acks=all if all replicas are in sync, also if min.insync.replicas is more than these.
+A partition whose min.insync.replicas is unknown is not healthy: it has a finding of its own. Brokers since Kafka 3.7
+(KAFKA-15583) accept writes with acks=all while all replicas are in sync, even if min.insync.replicas is a larger number.
 """
 
 from collections import Counter

@@ -57,7 +57,7 @@ class _Slots(dict[int, int]):
 
 
 class PartitionLogs:
-    """Columns by slot. An attribute with the name of an offset of consumer_lag holds that offset.
+    """Columns of the logs of partitions, by slot. An attribute with the name of an offset of consumer_lag holds that offset.
 
     `before` are the end offsets read before the commits; `after` are the rows of offsets, whose ends were read after them, one
     for each partition of the topology, in its order.

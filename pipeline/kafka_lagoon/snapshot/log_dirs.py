@@ -25,7 +25,7 @@ from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Joined, Run
 from kafka_lagoon.wire.columns import by_column
 
 _WITH_CORDONS = 5  # version of DescribeLogDirs
-_NO_PARTITION = -1  # as offset_lag: Kafka's INVALID_OFFSET_LAG, e.g. for the files of a deleted topic
+_NO_PARTITION = -1  # value of offset_lag: Kafka's INVALID_OFFSET_LAG, for example for the files of a deleted topic
 
 
 @row

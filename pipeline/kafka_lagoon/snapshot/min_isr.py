@@ -35,7 +35,7 @@ Eligible = dict[str, dict[int, EligibleLeaders]]  # by topic and partition
 
 @frozen
 class EligibleAnswers:
-    """Eligible leaders as brokers agree on them, and the partitions that each broker describes in another way."""
+    """Eligible leaders on which brokers agree, and `disputed` partitions, for which each broker returned others."""
 
     eligible: Eligible = field(default_factory=dict)
     disputed: frozenset[TopicPartition] = frozenset()
@@ -84,10 +84,10 @@ def _keeps_eligible_leaders(versions: ApiVersionsResponse) -> bool:
 
 
 def read_eligible_leaders(cluster: Cluster, deadline: Deadline) -> EligibleAnswers:
-    """Eligible leaders of all partitions as two brokers name them. Where these differ a third one decides.
+    """Ask two brokers for the eligible leaders of all partitions, and a third one about topics for which they differ.
 
-    As in `ask_two`, the first broker is believed if no other one answers. Brokers may differ for a moment in the leader, its
-    epoch and the ISR, which are not compared.
+    As in `ask_two`, the first broker is believed if no other broker answers. Leaders, leader epochs and ISRs are not compared,
+    because brokers may differ in these for a moment.
     """
     first, addresses = _read_pages(cluster, (), deadline)
     if isinstance(first, Failure):
@@ -103,7 +103,7 @@ def read_eligible_leaders(cluster: Cluster, deadline: Deadline) -> EligibleAnswe
 
 
 def _agreed(first: Eligible, second: Eligible, third: Eligible, topics: Sequence[str]) -> EligibleAnswers:
-    """The first answer, with what two of three say of the partitions of these topics."""
+    """The first answer, with the eligible leaders that two of three answers have for partitions of these topics."""
     eligible, disputed = dict(first), set[TopicPartition]()
     for topic in topics:
         known = eligible[topic] = dict[int, EligibleLeaders]()
@@ -119,7 +119,7 @@ def _agreed(first: Eligible, second: Eligible, third: Eligible, topics: Sequence
 def _read_pages(
     cluster: Cluster, topics: Sequence[str], deadline: Deadline, other_than: Collection[str] = ()
 ) -> tuple[Eligible | Failure, set[str]]:
-    """Read all pages of DescribeTopicPartitions about these topics, or all (none); each ends with a cursor to the next.
+    """Read all pages of DescribeTopicPartitions about these topics, or about all topics if `topics` is empty.
 
     Addresses in `other_than` are asked last; the second value has the addresses that were asked.
     """

@@ -51,8 +51,8 @@ def partition_producer_rows(
 ) -> Iterator[PartitionProducerRow]:
     """One row per partition and producer, and one per partition without an answer, ordered.
 
-    `again` are later answers about the partitions with a transaction that seems to hang.
-    `transactional_ids` are by producer id, for candidates and other producers that are known.
+    `again` are later answers about the partitions with a transaction that seems to hang. `transactional_ids` has the
+    transactional ids that are known, by producer id.
     """
     for partition in sorted(producers.answers.keys() | producers.failures.keys()):
         topic_id = topic_ids.get(partition.topic)

@@ -111,7 +111,9 @@ def _row(
     problem = refused.get(group.group_id) or (of_offset if is_started else None) or changed
     problem = problem or (LAG_NOT_RETURNED if is_started and lag is None else None)
     problem = problem or _log_problem(partition, log, topology)
-    problem = problem or (group.problem if is_started else NOT_STARTED)  # the last reason, as NO_COMMIT is
+    problem = problem or (
+        group.problem if is_started else NOT_STARTED
+    )  # any other reason goes first, as with NO_COMMIT
     log_start_offset = log.log_start_offset if log else None
     margin = None if start_offset is None or log_start_offset is None or changed else start_offset - log_start_offset
     return ConsumerLagRow(
@@ -146,7 +148,7 @@ def _row(
 
 
 def share_lag_basis(lag: int | None, problem: str | None) -> str:
-    """Column lag_basis: a partition that a share group has not read from yet is like one without a commit."""
+    """Value of column lag_basis: for a partition that a share group has not read from yet, as without a commit."""
     if lag is not None:
         return SHARE_BASIS
     return LOG_START if problem == NOT_STARTED else UNKNOWN

@@ -37,7 +37,7 @@ TOPIC_CREATED = "TOPIC_CREATED_DURING_SNAPSHOT"
 PARTITIONS_ADDED = "PARTITIONS_ADDED_DURING_SNAPSHOT"
 DISPUTED = "BROKERS_DISAGREE"  # each of three metadata answers describes a partition in another way
 NOT_DESCRIBED = "NOT_DESCRIBED"  # DescribeCluster omits a broker that Metadata names
-NOT_IN_METADATA = "NOT_IN_METADATA"  # Metadata, which is read later, omits a broker that was not fenced
+NOT_IN_METADATA = "NOT_IN_METADATA"  # Metadata, which is read after DescribeCluster, omits a broker that was not fenced
 ELIGIBLE_NOT_RETURNED = "ELIGIBLE_LEADERS_NOT_RETURNED"
 _NO_SUCH_TOPIC = error_code(UNKNOWN_TOPIC_OR_PARTITION).name
 T = TypeVar("T")
@@ -55,12 +55,8 @@ class Topology:
     topic_ids: Mapping[str, str | None]
     partitions: Mapping[str, Sequence[int]]
     hidden: Mapping[str, str] = field(default_factory=dict)  # topic -> Kafka's name of the error that hides it
-    changed: Mapping[str, str] = field(
-        default_factory=dict
-    )  # topic -> problem, for topics that were deleted or re-created
-    has_offline_replicas: bool = (
-        True  # otherwise brokers return no list, and an empty list would mean that all are online
-    )
+    changed: Mapping[str, str] = field(default_factory=dict)  # topic -> problem, for deleted or re-created topics
+    has_offline_replicas: bool = True  # false if brokers do not return them: an empty list then means nothing
     chosen: Names = _ALL
     left_out: int = 0  # topics that are excluded
     described_by: str = ""  # the address of the broker that gave the metadata
@@ -80,7 +76,7 @@ class Topology:
         return self._listed
 
     def broker_ids(self) -> Sequence[int]:
-        """The ids of the brokers that the metadata names: each is asked about itself, also if it has left since."""
+        """The ids of the brokers in the metadata, for requests to each broker; some may have left the cluster since."""
         return sorted(broker.node_id for broker in self.metadata.brokers)
 
     def absence(self, topic: str) -> str | None:
@@ -88,7 +84,7 @@ class Topology:
         return self.hidden.get(topic) or (None if topic in self.topic_ids else _NO_SUCH_TOPIC)
 
     def lasting_ids(self) -> dict[str, str | None]:
-        """Ids of topics by name, for what was asked after the metadata: of a re-created topic it may be of either one."""
+        """Ids of topics by name, without topics that changed: later answers may be about the re-created topic."""
         return {topic: topic_id for topic, topic_id in self.topic_ids.items() if topic not in self.changed}
 
     def names(self) -> dict[str, str]:
@@ -207,8 +203,8 @@ def _differ(first: T, second: T, third: T) -> bool:
 def changes(before: Mapping[str, str | None], after: Mapping[str, str | None]) -> dict[str, str]:
     """Topics that were deleted, or deleted and created again, between two metadata answers.
 
-    An id that one of them lacks proves nothing: brokers give ids from the moment of an upgrade on (Kafka 2.8), and none beside
-    an error.
+    A topic whose id is in only one of them counts as unchanged: brokers give ids only after their upgrade (Kafka 2.8), and none
+    beside an error.
     """
     changed = {}
     for topic, topic_id in before.items():
@@ -220,9 +216,9 @@ def changes(before: Mapping[str, str | None], after: Mapping[str, str | None]) -
 
 
 def broker_rows(metadata: MetadataResponse, identity: "Identity") -> Iterator[BrokerRow]:
-    """Every broker that the metadata or DescribeCluster names; fenced brokers are only in the latter.
+    """Every broker in the metadata or in the answer to DescribeCluster; fenced brokers are only in the latter.
 
-    Of a broker that stopped in between it is not known whether it is fenced: the metadata is of after DescribeCluster.
+    The metadata is read after DescribeCluster. If a broker stopped in between, it is not known whether it is fenced.
     """
     controller_id, described = identity.controller_id, identity.described
     fenced = {node.broker_id: node for node in described.brokers} if described else {}
@@ -262,7 +258,7 @@ def topic_rows(topology: Topology) -> Iterator[TopicRow]:
 
 
 class EligibleLeaders(NamedTuple):
-    """The brokers that may become leader of a partition (KIP-966); None where the broker did not say."""
+    """The brokers that may become leader of a partition (KIP-966); None where the broker returned none."""
 
     eligible_leader_replicas: tuple[int, ...] | None
     last_known_elr: tuple[int, ...] | None
@@ -272,8 +268,8 @@ class EligibleLeaders(NamedTuple):
 class Durability:
     """min.insync.replicas by topic, and eligible leaders by topic and partition.
 
-    `problems` holds by topic why min.insync.replicas could not be read; `eligible_problem` why eligible leaders are unknown,
-    None if the cluster does not keep them. Each broker names other eligible leaders of partitions that are `disputed`.
+    `problems` has the reasons, by topic, why min.insync.replicas could not be read, and `eligible_problem` the reason why
+    eligible leaders are not known, None if the cluster does not keep them. Brokers disagree on those of `disputed` partitions.
     """
 
     min_insync_replicas: Mapping[str, int]
@@ -289,8 +285,8 @@ def partition_rows(
 ) -> Columns[PartitionRow]:
     """One row per partition of the metadata, with its health as Kafka's own tools define it.
 
-    `added` are the brokers to which reassignments add replicas: none of them is missing. Those of a reassignment that began
-    after the metadata was read are no replicas yet, as in kafka-topics.
+    `added` are the brokers to which reassignments add replicas: these replicas are not expected to be in sync. Replicas of a
+    reassignment that began after the metadata was read are not in it, and are left out, as in kafka-topics.
     """
     several = [sorted(topic.partitions, key=_PARTITION_INDEX) for topic in topology.metadata.topics]
     partitions = [partition for some in several for partition in some]

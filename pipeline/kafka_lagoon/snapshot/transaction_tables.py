@@ -1,7 +1,7 @@
 """Collects tables transactions and producers.
 
-For transactions that may hang, coordinators are asked again after the leaders, and leaders again for those that seem to hang:
-a transaction that its coordinator did not know and that is open before and after was not completed in between.
+For transactions that may hang, coordinators are asked again after the leaders. For those that then seem to hang, leaders are
+asked again: a transaction that its coordinator does not know, and that is open before and after that, was not ended in between.
 """
 
 from kafka_lagoon.admin.hanging_transactions import candidates
