@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_lagoon.cli import habits
+from kafka_lagoon.cli import kafka_tool_hints
 from kafka_lagoon.cli.arguments import Parser
 from kafka_lagoon.cli.main import SPARK_SETTINGS, declaration, main, options_of
 from kafka_lagoon.cli.registry import ALIASES, COMMANDS
@@ -113,7 +113,7 @@ def test_an_empty_list_is_one_line(words: str, line: str, capsys: pytest.Capture
         ),
         (
             "admin create-topic --topic X --partitions 3",
-            "unrecognized arguments: --topic (--topic of Kafka's tools: topics stand without an option); see",
+            "unrecognized arguments: --topic (--topic of Kafka's tools: name topics without an option); see",
         ),
         ("ingest --topic a", "unrecognized arguments: --topic a (--topic of Kafka's tools: --topics A,B); see"),
         (
@@ -135,7 +135,7 @@ def test_an_empty_list_is_one_line(words: str, line: str, capsys: pytest.Capture
         ),
     ],
 )
-def test_habits_of_kafkas_tools(command: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hints_for_users_of_kafkas_tools(command: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
     """One line names the command to type."""
     assert main(command.split()) == 2
     printed = capsys.readouterr()
@@ -145,25 +145,25 @@ def test_habits_of_kafkas_tools(command: str, line: str, capsys: pytest.CaptureF
 
 def test_what_is_suggested_exists() -> None:
     """Every suggested command exists, and no verb has the name of a tool of Kafka."""
-    hints = [hint for by_argument in habits._OPTIONS.values() for hint in by_argument.values()]
-    for text in [*habits._TOOLS.values(), *hints]:
+    hints = [hint for by_argument in kafka_tool_hints._OPTIONS.values() for hint in by_argument.values()]
+    for text in [*kafka_tool_hints._TOOLS.values(), *hints]:
         for command, names in re.findall(r"lagoon (kafka|admin) ([a-z]+(?:-[a-z]+)*(?:, [a-z]+(?:-[a-z]+)*)*)", text):
             suggested = {f"{command} {name}" for name in names.split(", ") if name != "with"}
             assert not suggested - {*COMMANDS, *ALIASES}, text
-    assert not {"create-topic", "lag"} & habits._TOOLS.keys()
+    assert not {"create-topic", "lag"} & kafka_tool_hints._TOOLS.keys()
 
 
 _FORMS_IN_HINTS = {
-    "topics stand without an option": "a",
-    "groups stand without an option": "a",
+    "name topics without an option": "a",
+    "name groups without an option": "a",
     "partitions follow the topic: TOPIC:0,1": "a:0,1",
     "it lists without an option": "",
     "it describes without an option": "",
     "all groups are shown if none is named": "",
     "the state is shown without an option": "",
-    "the kind stands first: topic NAME": "topic a",
-    "the kind stands first: group NAME": "group a",
-    "the kind stands first: topic NAME, broker ID, group ID": "topic a",
+    "write the kind first: topic NAME": "topic a",
+    "write the kind first: group NAME": "group a",
+    "write the kind first: topic NAME, broker ID, group ID": "topic a",
     "--from earliest, which is the default without --follow": "--from earliest",
     "--kafka-properties FILE, or --set kafka.NAME=VALUE": "--kafka-properties a --set kafka.b=c",
 }
@@ -175,7 +175,7 @@ _VALUE = re.compile(r"\b(?:OFFSET|N)\b")
 def test_what_a_hint_advises_parses(name: str) -> None:
     """A command accepts what its hints advise for options of other tools."""
     command = declaration(name)
-    for option in [*habits._OPTIONS, *habits._OPTIONS_OF_KCAT]:
+    for option in [*kafka_tool_hints._OPTIONS, *kafka_tool_hints._OPTIONS_OF_KCAT]:
         parser = Parser(name, command)
         if option in parser._option_string_actions:
             continue

@@ -358,7 +358,7 @@ def test_a_format_has_all_that_formats_have(name: str, lake: Path, tmp_path: Pat
 def test_a_result_is_of_a_statement(words: list[str], options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """A script whose variable is empty got the list of tables in place of its file, and exit 0."""
     assert main(["sql", *options, *words]) == 2
-    assert f"lagoon: {options[0]}: for the result of a statement" in capsys.readouterr().err
+    assert f"lagoon: {options[0]}: only with a statement" in capsys.readouterr().err
 
 
 def test_an_empty_statement_lists_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from kafka_lagoon.cli.habits import instead_of_option
+from kafka_lagoon.cli.kafka_tool_hints import instead_of_option
 from kafka_lagoon.cli.permissions import permissions_line
 from kafka_lagoon.cli.terminal import UsageError
 from kafka_lagoon.errors import ConfigError
@@ -22,7 +22,7 @@ MOST_INT16, MOST_INT32, MOST_INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 _DIGITS = re.compile(r"[0-9]{1,19}")
 _WHOLE = re.compile(r"[-+]?[0-9]{1,19}")  # int() takes digits of all scripts, and 1_000
 _EPOCH_MS = re.compile(r"-?[0-9]+")
-_MOST_DIGITS = 20  # more are outside of the calendar, and Python refuses to read thousands
+_MOST_DIGITS = 20  # times with more digits are outside of the calendar, and Python refuses to parse thousands of digits
 
 
 class Parser(argparse.ArgumentParser):
@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         self._given = list(args or ())
         for word in takewhile("--".__ne__, self._given):
             option, _, value = word.partition("=")
-            # Python before 3.13 makes an empty list of it, whatever the type.
+            # Python before 3.13 would make an empty list of it, whatever the type of the option.
             if value == "--" and option.startswith("--"):
                 self.error(f"argument {option}: '--' is not a value")
         return super().parse_known_args(args, namespace)
@@ -141,7 +141,7 @@ def split_names(text: str) -> list[str]:
 
 
 def not_empty(text: str) -> str:
-    """Refuse a text without letters: a script's variable may be empty, and must not stand for a default."""
+    """Refuse an empty text: an empty variable of a script must not mean the default."""
     if text.strip():
         return text
     raise argparse.ArgumentTypeError(f"{text!r} is empty: give it a value, or leave the option out")

@@ -32,7 +32,7 @@ class ConfFile:
 
     @property
     def whole_path(self) -> Path | None:
-        """Return the path from the root on; as it is named if the current folder was deleted, for it has no path then."""
+        """Return the absolute path, or the path as given if the current folder was deleted, which has no path then."""
         try:
             return self.path and self.path.absolute()
         except FileNotFoundError:

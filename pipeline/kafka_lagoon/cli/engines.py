@@ -27,7 +27,7 @@ def opened(
 
 @contextmanager
 def connected(settings: Settings, engine: str | None = None) -> Iterator[Open]:
-    """Yield a function that opens tables and views as `opened` does, in place of those that it opened before."""
+    """Yield a function that opens tables and views as `opened` does; each call replaces those of the call before."""
     with ExitStack() as stack:
         in_duckdb = _duckdb(stack, settings, engine)
 
@@ -49,7 +49,7 @@ def connected(settings: Settings, engine: str | None = None) -> Iterator[Open]:
 
 
 def _duckdb(stack: ExitStack, settings: Settings, engine: str | None) -> Open | None:
-    """The function that opens tables in DuckDB; None if Spark has to. ConfigError if DuckDB was wanted where it cannot read."""
+    """The function that opens tables in DuckDB; None to use Spark. ConfigError if --engine duckdb cannot read the warehouse."""
     folder = local_folder(settings.warehouse) if settings.warehouse else None
     if folder is None and engine == DUCKDB:
         raise ConfigError([f"--engine duckdb reads folders of this machine: {settings.place()} needs --engine spark"])

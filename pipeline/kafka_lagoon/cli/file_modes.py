@@ -34,7 +34,7 @@ def loaded(options: Namespace, environ: Mapping[str, str], assigned: Sequence[st
 def loaded_from(
     conf: ConfFile, options: Namespace, environ: Mapping[str, str], assigned: Sequence[str] = (), **needed: bool
 ) -> Settings:
-    """Load the settings of this file, as `loaded` does; faults do not name the file."""
+    """Load the settings as `loaded` does, from a file that is already chosen; faults do not name the file."""
     properties = options.kafka_properties
     settings = load(conf.path, environ, options.set, properties, assigned, conf_named_by=conf.named_by, **needed)
     os.umask(umask_of(settings))
@@ -48,10 +48,9 @@ def check_creation(settings: Settings) -> None:
 
 
 def umask_of(settings: Settings) -> int:
-    """Return the umask of the settings, else one that gives new files the permissions of an existing warehouse's folder.
+    """Return the umask of the settings, or else the one that gives new files the permissions of the warehouse's folder.
 
-    Tables in a folder that everybody may write to, such as /tmp, do not become writable for everybody. The user can always use
-    their own files, even in a folder that is closed to them.
+    New files are never writable for everybody, even in a folder such as /tmp, and always readable and writable for their owner.
     """
     if settings.umask is not None:
         return int(settings.umask, 8)

@@ -44,7 +44,7 @@ _SHOWN_TOPICS = 3
 
 @frozen
 class IngestArguments:
-    """Settings and options of a run; `after_restore` is repeat, keep, or None to refuse.
+    """Settings and options of a run; `after_restore` is repeat, keep, or None if the user has not chosen.
 
     `has_start` is true if the start of the spec is from the command line.
     """
@@ -187,7 +187,7 @@ def _some(topics: Sequence[str]) -> str:
 
 
 def _ignored_start(plan: Plan, start: OffsetSpecs) -> str | None:
-    """Say that no topic begins at the start, if all topics that it is for were archived before."""
+    """Make a line if --from has no effect, because all topics that it applies to were archived before."""
     topics = sorted({topic for topic, _ in start.by_partition} or plan.topic_ids)
     if not topics or not plan.archived.keys() >= set(topics):
         return None

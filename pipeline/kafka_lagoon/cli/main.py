@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_lagoon.cli.extras import with_extra
-from kafka_lagoon.cli.habits import not_here
+from kafka_lagoon.cli.kafka_tool_hints import not_here
 from kafka_lagoon.cli.pipes import open_missing_streams, piped
 from kafka_lagoon.cli.registry import ALIASES, COMMANDS, INSTALLATION, JOBS, aliases_of, names_of, usage
 from kafka_lagoon.cli.terminal import reported, say_version

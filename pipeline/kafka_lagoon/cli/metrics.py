@@ -39,7 +39,7 @@ def _metrics(call: Invocation) -> int:
     samples += missing_samples(settings.named_clusters(), {one.cluster for one in facts})
     out: Path | None = call.options.out
     if out is None:
-        write_utf8()  # as the format demands
+        write_utf8()  # Prometheus' text format is UTF-8
         text = exposition(samples)
         write(_harmless(text) if sys.stdout.isatty() else [text])
         return COMPLETE
@@ -51,7 +51,7 @@ def _metrics(call: Invocation) -> int:
 
 
 def _harmless(text: str) -> Iterator[str]:
-    """Escape control characters, which only files and scrapers take as they are: groups name themselves."""
+    """Escape control characters for a terminal: names of groups may have any. Files and scrapers get the text unchanged."""
     return (f"{printable(line)}\n" for line in text.removesuffix("\n").split("\n"))
 
 

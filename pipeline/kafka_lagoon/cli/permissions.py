@@ -16,7 +16,7 @@ from kafka_lagoon.protocol import acls
 class Requirement:
     """The permissions of one form of a command; `remark` is about releases, and about further permissions.
 
-    `otherwise` stands in their place where there are none to list.
+    `otherwise` is shown if `permissions` is empty.
     """
 
     permissions: Sequence[Permission] = ()

@@ -22,7 +22,7 @@ def open_missing_streams() -> None:
 
 
 def write_utf8(errors: str | None = None) -> None:
-    """Encode standard output as UTF-8 in every locale: files and protocols are no text of the user."""
+    """Encode standard output as UTF-8 in every locale, as file formats and protocols require."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors=errors or sys.stdout.errors)
 
@@ -37,7 +37,7 @@ def piped(run: Callable[[], int]) -> int:
     finally:
         try:
             sys.stderr.flush()
-        except OSError:  # a full disk: the exit code would be Python's, 120
+        except OSError:  # for example a full disk: Python would end with its own exit code, 120
             _discard(sys.stderr)
 
 
@@ -47,7 +47,7 @@ def _ended(run: Callable[[], int]) -> int:
         try:
             return run()
         finally:
-            put("")  # argparse has not flushed its help
+            put("")  # flushes the help that argparse has written
     except BrokenPipeError:
         _discard(sys.stdout)
         return _BROKEN_PIPE
@@ -63,7 +63,7 @@ def _ended(run: Callable[[], int]) -> int:
 
 
 def _discard(stream: TextIO) -> None:
-    """Let Python write the rest of the buffer to /dev/null: it would try again when the process ends."""
+    """Redirect a stream to /dev/null: Python would try to write the rest of its buffer when the process ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

@@ -32,7 +32,7 @@ def _declare(parser: ArgumentParser) -> None:
 
 
 def _plan(call: Invocation) -> int:
-    """Show the plan. The exit code is COMPLETE, also for an empty plan; INCOMPLETE if something is not known or has to wait."""
+    """Show the plan; return COMPLETE, also for an empty plan, or INCOMPLETE if something is not known or has to wait."""
     options = call.options
     desired, chosen = desired_of(options.file, call.clock.now_ms()), chosen_cluster(options, call.environ)
     with connected(chosen.kafka, options, call.clock) as (cluster, deadline):
@@ -47,9 +47,9 @@ def _plan(call: Invocation) -> int:
 
 
 def plan_lines(plan: PlanResult) -> Iterator[str]:
-    """Format a plan for people. Notes of an empty plan have what differs from the file, and is left alone."""
+    """Format a plan for people. Notes of an empty plan name differences from the file that are left as they are."""
     if not plan.actions:
-        if plan.is_complete:  # what could not be read may differ
+        if plan.is_complete:  # otherwise parts of the cluster that could not be read may differ from the file
             is_as_written = f"nothing to do: cluster {plan.cluster_id} is as the file says"
             yield "nothing to do now" if plan.notes else is_as_written
         return

@@ -24,8 +24,8 @@ _MEANINGS = {
 class PlannedActions:
     """The actions that a verb plans.
 
-    `failures` (exit 3) are about state that could not be read: no actions are planned for it. `undone` has what has to wait,
-    and actions with guards wait for it. `notes` are only printed.
+    `failures` (exit 3) are about state that could not be read: no actions are planned for it. `undone` are changes that have to
+    wait, and actions with guards wait for them. `notes` are only printed.
     """
 
     actions: Sequence[Action] = ()

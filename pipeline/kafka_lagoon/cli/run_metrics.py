@@ -1,8 +1,8 @@
 """Writes the metrics of a run to `metrics.folder` when it ends or fails: one file about the run, one about its result.
 
-A run that has written nothing to the tables does not replace the second file, so that a scraper still finds the age and the
-lag of the newest snapshot. Nor does it say that there is no snapshot: another host may have published one. Dry runs write
-neither file, and runs whose settings cannot be read cannot: the settings name the folder.
+A run that has written nothing to the tables does not replace the second file, so that a scraper still finds the age and the lag
+of the newest snapshot. If there is no such file, it writes none: another host may have published a snapshot. Dry runs write
+neither file, nor do runs whose settings cannot be read, because the settings name the folder.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ def metrics_written(folder: str | None, outcomes: Sequence[RunOutcome], clock: C
     """Write the files of all outcomes when the block ends, also by an error. Print a line if a file cannot be written."""
     try:
         yield
-    except PipelineError as error:  # it ends the run before its outcomes are reported
+    except PipelineError as error:  # an error that ends the run before its outcomes are reported
         for outcome in outcomes:
             if outcome.status is None and not was_interrupted(error):
                 outcome.exit_code = code_of(error)

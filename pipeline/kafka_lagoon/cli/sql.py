@@ -104,7 +104,7 @@ def _faults(options: Namespace, is_describe: bool) -> Iterator[str]:
     given = {"--out": options.out, "--format": options.format, "--json": options.json}
     unused = [name for name, value in given.items() if value and value != TABLE]
     if unused and (is_describe or not statement):
-        yield f"{', '.join(unused)}: for the result of a statement; lists of tables and columns are text"
+        yield f"{', '.join(unused)}: only with a statement; lists of tables and columns are text"
     if options.json and options.format not in (None, JSON):
         yield f"--json and --format {options.format} exclude each other"
     name = _format(options)

@@ -1,4 +1,4 @@
-"""Spells times and intervals of SQL results, also those that Python does not have: nanoseconds, years beyond 9999, infinity.
+"""Formats times and intervals of SQL results, also those that Python does not have: nanoseconds, years beyond 9999, infinity.
 
 Times are ISO 8601, with a sign before years that have more than four digits; intervals are spelled as DuckDB prints them.
 """
@@ -19,7 +19,7 @@ _INFINITE = {bits: 2 ** (bits - 1) - 1 for bits in (32, 64)}
 
 
 def values_of(column: pa.Array) -> list[Any]:
-    """Python's values of a column, with text for times that Python does not have."""
+    """The values of a column as Python objects, with text for times that Python cannot represent."""
     if not _is_finer(column.type):
         try:
             return list(column.to_pylist())
@@ -29,7 +29,7 @@ def values_of(column: pa.Array) -> list[Any]:
 
 
 def _is_finer(kind: pa.DataType) -> bool:
-    """True for a type with times of which Python would leave something out: nanoseconds, or 24:00:00."""
+    """True for a type whose times Python may not represent exactly: nanoseconds, or 24:00:00."""
     if pa.types.is_nested(kind):
         return any(_is_finer(kind.field(index).type) for index in range(kind.num_fields))
     return bool(pa.types.is_time64(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns"))
@@ -76,7 +76,7 @@ def _spelled_date(days: int) -> str:
 
 
 def _spelled_clock(number: int, per_second: int, digits: tuple[int, ...]) -> str:
-    """A time of day, with the first of these numbers of digits that is enough."""
+    """A time of day, with the first of these numbers of fractional digits that loses nothing."""
     seconds, part = divmod(number, per_second)
     nanoseconds = part * (_PER_SECOND["ns"] // per_second)
     shown = next(count for count in digits if nanoseconds % 10 ** (9 - count) == 0)

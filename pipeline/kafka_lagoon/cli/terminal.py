@@ -145,18 +145,18 @@ def say_version() -> int:
 
 
 def warn(line: str) -> None:
-    """Print a line on standard error. What is done must not end, nor its exit code change, because it cannot be written."""
+    """Print a line on standard error. If it cannot be written, the command continues, with the same exit code."""
     with _LIVE_LINE.hidden():
         try:
             print(f"lagoon: {printable(line)}", file=sys.stderr, flush=True)  # noqa: T201  this is where the product speaks
         except BrokenPipeError:
             raise
-        except OSError:  # the disk of a log is full: nobody reads a complaint there
+        except OSError:  # for example a full disk: there is no place left to report it
             pass
 
 
 def is_confirmed(request: str) -> bool:
-    """Ask at the terminal; return True only for the whole word yes. Letters of another encoding are not that word."""
+    """Ask at the terminal; return True only for the whole word yes. An answer that cannot be decoded is not yes."""
     with _LIVE_LINE.hidden():
         print(f"{printable(request)} Type yes to continue: ", end="", file=sys.stderr, flush=True)  # noqa: T201
     try:

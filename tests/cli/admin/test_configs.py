@@ -96,7 +96,7 @@ def test_a_list_whose_value_in_effect_is_not_known_is_not_edited(
     for name in (MECHANISMS, f"listener.name.inside.{MECHANISMS}", "no.such.list"):
         assert main([*verb, "--append", f"{name}=SCRAM-SHA-256"]) == 1
         assert (
-            f"NOT_KNOWN (the value of {name} in effect is not known, or differs between brokers: give --config)"
+            f"NOT_KNOWN (the value of {name} in effect is not known, or differs between brokers: set the whole list with --config)"
             in capsys.readouterr().err
         )
     assert main([*verb, "--append", f"{POLICY}=compact"]) == 2

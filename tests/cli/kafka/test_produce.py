@@ -159,7 +159,7 @@ def test_a_refusal_is_one_line(news: FakeCluster, ask: Ask, pipe: Pipe, code: in
     assert (done.code, done.out) == (3, "")
     lines = done.err.splitlines()
     assert lines[0] == f"lagoon: news-0: Produce of broker 1: {name} (because)"
-    cure = "; a smaller --batch-bytes divides them" if code in (10, 18) else ""
+    cure = "; a smaller --batch-bytes makes smaller batches" if code in (10, 18) else ""
     assert lines[1:] == [
         f"lagoon: not written to news-0: lines 1 to 2{cure}",
         "lagoon: 0 records were written; nothing after line 2 was",

@@ -30,8 +30,8 @@ from kafka_lagoon.protocol.messages.describe_configs import BROKER, CLIENT_METRI
 from kafka_lagoon.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
 
 _NOT_A_LIST, _NOT_KNOWN = "NOT_A_LIST", "NOT_KNOWN"
-_LIST = 7  # of CONFIG_TYPES
-_BROKER = re.compile(r"0|[1-9][0-9]{0,9}")  # as brokers spell their ids in answers
+_LIST = 7  # number of type LIST in CONFIG_TYPES
+_BROKER = re.compile(r"0|[1-9][0-9]{0,9}")  # ids of brokers in the spelling of their answers
 _SINCE = {GROUP: "4.0", CLIENT_METRICS: "3.7"}
 
 
@@ -82,14 +82,14 @@ def _plan(context: ClusterContext) -> PlannedActions:
 
 
 def _edited(options: Namespace) -> list[str]:
-    """The configs whose values in effect must be known."""
+    """The lists that are edited: their values in effect must be known."""
     return [name for name, _ in chain(options.append, options.subtract)]
 
 
 def _unlisted(
     context: ClusterContext, resource: ConfigResource, values: Values, failures: list[Failure]
 ) -> dict[str, ConfigValue]:
-    """The edited configs that brokers do not list because they are not set: for all brokers, or for a listener."""
+    """The edited lists that brokers do not return because they are not set: those of all brokers, or of a listener."""
     missing = [name for name in _edited(context.options) if name not in values]
     brokers = [values]
     if missing and resource == ConfigResource(BROKER, ""):
@@ -101,7 +101,7 @@ def _unlisted(
 
 
 def _inherited(resource: ConfigResource, brokers: Sequence[Values], name: str) -> ConfigValue | None:
-    """A config that is not set on the resource, with the value that all brokers have in effect; None if they differ."""
+    """A config that is not set on the resource, with the value that is in effect on all brokers; None if they differ."""
     if resource.resource_type == CLIENT_METRICS:  # lists of a subscription are empty where they are not set
         return ConfigValue(own=None, inherited="", is_sensitive=False, is_read_only=False, config_type=_LIST)
     base = without_listener(name)
@@ -114,7 +114,7 @@ def _inherited(resource: ConfigResource, brokers: Sequence[Values], name: str) -
 
 
 def _in_effect(values: Values, name: str, base: str) -> str | None:
-    """The value that a broker has in effect where its own is not set under this name; None if it is not known."""
+    """The value in effect on a broker that does not set this name itself; None if it is not known."""
     value = values.get(name)
     if value and (value.own is None or value.inherited is not None):
         return value.inherited or ""
@@ -125,7 +125,7 @@ def _in_effect(values: Values, name: str, base: str) -> str | None:
 def _not_known(resource: ConfigResource, values: Values, options: Namespace) -> Iterator[Failure]:
     for name in _edited(options):
         if name not in values:
-            text = f"the value of {name} in effect is not known, or differs between brokers: give --config"
+            text = f"the value of {name} in effect is not known, or differs between brokers: set the whole list with --config"
             yield own_failure(INCREMENTAL_ALTER_CONFIGS, resource.scope(), _NOT_KNOWN, text)
 
 
@@ -157,7 +157,7 @@ def _changes(values: Values, options: Namespace) -> Mapping[str, str | None]:
 
 
 def _edit(name: str, known: list[str], wanted: list[str]) -> dict[str, str | None]:
-    """The change of a list; none if it has the wanted values already."""
+    """The change of a list; empty if it has the wanted values already."""
     return {} if wanted == known else {name: ",".join(wanted)}
 
 

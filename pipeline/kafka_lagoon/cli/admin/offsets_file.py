@@ -36,12 +36,12 @@ def read_offsets_file(path: str, group_id: str) -> tuple[Mapping[TopicPartition,
 
 
 def _rows(path: str, lines: Iterable[str], problems: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """The fields of each line with its number, without empty lines; it ends where the file is no CSV."""
+    """The fields of each line with its number, without empty lines. After a fault of CSV no lines follow."""
     rows = csv.reader(lines)
     try:
         for fields in rows:
             words = [field.strip() for field in fields]
             if any(words):
                 yield rows.line_num, words
-    except csv.Error as error:  # a field of more than 128 kB: it is another file
+    except csv.Error as error:  # for example a field of more than 128 kB, in a file that is not CSV
         problems.append(f"{path}:{rows.line_num}: not CSV: {error}")

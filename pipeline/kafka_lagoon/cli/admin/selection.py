@@ -76,7 +76,7 @@ def moved(text: str) -> tuple[TopicPartition, list[int]]:
 
 
 def _number(text: str, digits: str) -> int:
-    """The number of a partition or a broker; requests have no larger ones."""
+    """The number of a partition or a broker, at most int32 as in requests."""
     if len(digits) > _MOST_DIGITS or int(digits) > MOST_INT32:
         raise ArgumentTypeError(f"{text!r} has a number above {MOST_INT32}")
     return int(digits)

@@ -131,7 +131,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
         refuse(*problems)
     ranges = fetch_ranges(context.cluster, partitions, start, options.isolation_level, missing, context.deadline)
     if options.format == "raw" or options.key_format == "raw":
-        write_utf8(errors="surrogateescape")  # bytes that are no UTF-8 pass
+        write_utf8(errors="surrogateescape")  # bytes that are not UTF-8 are written unchanged
     rows = _limited(_rows(context, topic, ranges, missing), options.number)
     shown = _records(rows, topic.name or "", options) if options.json else rows
     part = RowSet(kind="record", rows=shown, line=_line(options))

@@ -45,9 +45,9 @@ def as_base64(raw: bytes) -> str:
 
 
 def exact_json(raw: bytes) -> Any:
-    """Parse JSON whose every value is printed again as it is; ValueError names what would not be.
+    """Parse JSON that would be printed again with the same values; ValueError names the first that would not.
 
-    That is NaN, an infinity, a number with more digits than a double has, and a field that an object has twice.
+    These are NaN, infinities, numbers with more digits than a double has, and fields that an object has twice.
     """
     # Bytes are decoded first: json.loads would take the four bytes 00 00 00 35 of an integer for the number 5 in UTF-32.
     return json.loads(
@@ -61,7 +61,7 @@ def _exact_float(text: str) -> float:
     number = float(text)
     try:
         is_exact = Decimal(repr(number)) == Decimal(text)
-    except InvalidOperation:  # its exponent is larger than those of decimals, and this is no ValueError
+    except InvalidOperation:  # the exponent is larger than Decimal allows; this exception is not a ValueError
         is_exact = False
     if not is_exact:
         raise ValueError(f"the number {text} is not exact as a double")
@@ -101,9 +101,9 @@ def base64_object(raw: bytes) -> dict[str, str]:
 
 
 def parsed_or_text(raw: bytes) -> Any:
-    """Return the parsed value of bytes that are JSON, else the same as `text_or_bytes`.
+    """Return the parsed value of bytes that are JSON, else the result of `text_or_bytes`.
 
-    `null`, strings and what looks like other bytes stay text, which `produce --json` writes as it was.
+    `null`, strings and objects such as `{"base64": ...}` stay text, because `produce --json` would write other bytes for them.
     """
     try:
         parsed = exact_json(raw)

@@ -78,7 +78,8 @@ def listed_rows(groups: Mapping[str, GroupListing]) -> Iterator[ListedGroupRow]:
 
 def _is_selected(row: ListedGroupRow, options: Namespace) -> bool:
     has_name = options.pattern is None or options.pattern.fullmatch(row.group_id) is not None
-    return has_name and _is_among(row.group_type or CLASSIC, options.type)  # brokers that list no types have no others
+    # Brokers that do not list types have only classic groups.
+    return has_name and _is_among(row.group_type or CLASSIC, options.type)
 
 
 def _is_among(value: str | None, wanted: list[str] | None) -> bool:

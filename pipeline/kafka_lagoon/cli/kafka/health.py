@@ -33,7 +33,7 @@ from kafka_lagoon.snapshot.min_isr import read_durability
 from kafka_lagoon.snapshot.reassignments import added_replicas
 from kafka_lagoon.snapshot.topology import Durability, partition_rows
 
-_MOVES_WAIT_MS = 3_000  # the controller may be what is missing
+_MOVES_WAIT_MS = 3_000  # for the controller, which may be down
 _MOVES = "With DESCRIBE on the cluster, replicas that a reassignment adds do not count as missing."
 
 
@@ -64,7 +64,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
     topology, refused = selected_topology(context)
     durability, unread = read_durability(context.cluster, list(topology.partitions), context.deadline)
     partitions, notes = list(partition_rows(topology, durability)), list(topic_notes(context))
-    if any(one.is_under_replicated for one in partitions):  # or a reassignment adds replicas
+    if any(one.is_under_replicated for one in partitions):  # perhaps only because a reassignment adds replicas
         moves = list_reassignments(context.cluster, context.deadline.within(_MOVES_WAIT_MS))
         partitions = list(partition_rows(topology, durability, added_replicas(moves)))
         if isinstance(moves, Failure) and not moves.is_too_old:

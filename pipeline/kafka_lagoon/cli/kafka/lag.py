@@ -81,7 +81,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
     options = context.options
     topology = read_topology(context.cluster, None, context.deadline)
     only = selected_groups(options)
-    # What is below the local start is in tiered storage, and not fetched.
+    # The local start is needed because records before it are in tiered storage, and are not fetched.
     kinds = (*KINDS_OF_LAG, LOCAL_START) if is_timed(options) else KINDS_OF_LAG
     state = read_groups(context.cluster, topology, context.deadline, _ignore_progress, kinds, only=only)
     topology, unchecked = check_again(context.cluster, topology, context.deadline)

@@ -143,8 +143,8 @@ def complaints(
 ) -> Sequence[str]:
     """Make a line for each limit that rows of partitions or sums of groups pass or may pass.
 
-    Groups that are expected to be `stopped` may lag, but not lose records. A pattern that matches no group would keep each
-    limit; that no group reads a topic is known, and no lag.
+    Groups in `stopped` are expected to be stopped: they may lag, but not lose records. If named groups or a pattern select no
+    group, a line says so, because nothing would pass a limit. A topic that no group reads is no fault: there is no lag.
     """
     limits: Sequence[Threshold] = options.fail_above
     running, running_totals = ([row for row in some if row.group_id not in stopped] for some in (rows, totals))
@@ -199,7 +199,7 @@ def _measured(
 
 
 def _is_lag_unknown(row: Any) -> bool:
-    """Return True if there may be a lag: a partition that the group has not begun to read has none."""
+    """Return True if the lag is not known although there is one: a partition that the group has not begun to read has none."""
     has_begun = row.problem != NOT_STARTED if isinstance(row, ShareOffsetRow) else row.lag_basis != LOG_START
     return row.lag is None and has_begun
 

@@ -66,7 +66,7 @@ class LineWriter:
             for index, reason in batch.refused.items():
                 self._fail(index + 1, batch.failure.name, reason)
             is_too_large = batch.failure.code in _TOO_LARGE and len(batch.indexes) > 1
-            cure = "; a smaller --batch-bytes divides them" if is_too_large else ""
+            cure = "; a smaller --batch-bytes makes smaller batches" if is_too_large else ""
             self.notes.append(f"not written to {batch.partition}: {_lines(batch.indexes)}{cure}")
 
     def _fail(self, line: int, name: str, message: str) -> None:

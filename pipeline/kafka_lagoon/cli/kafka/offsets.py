@@ -29,7 +29,7 @@ from kafka_lagoon.times import FORMS, Moment
 from kafka_lagoon.topic_partition import TopicPartition
 
 NO_LATER_RECORD = "NO_LATER_RECORD"
-_SPECIAL = re.compile("-[1-6]")  # kafka-get-offsets takes them for a time: -1 is the end, -2 the start
+_SPECIAL = re.compile("-[1-6]")  # special offsets, which kafka-get-offsets --time accepts: -1 is the end, -2 the start
 _SINCE = {
     LAST_STABLE: "the end for read_committed (Kafka 0.11)",
     LARGEST_TIMESTAMP: "the largest timestamp (Kafka 3.0)",

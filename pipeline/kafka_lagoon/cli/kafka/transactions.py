@@ -72,7 +72,7 @@ def _transactions(context: ClusterContext) -> CommandOutput:
     part, refused = _described(context, selected) if describing else (_listed(selected), [])
     known = {row.transactional_id for row in listed}
     if options.longer_than_ms is not None and not known.issuperset(options.id):
-        # Brokers have left out what is not open for so long, which is there nevertheless.
+        # Brokers have left out transactions that are not open for so long: these exist all the same.
         everything = list_transactions(context.cluster, context.deadline)
         known |= {row.transactional_id for row in listed_transaction_rows(everything)}
         failures += (one for one in everything.failures.values() if one.scope not in {some.scope for some in failures})

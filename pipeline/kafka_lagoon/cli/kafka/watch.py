@@ -81,7 +81,10 @@ def _show(shown: Round, clock: Clock, *, as_json: bool) -> tuple[int, bool]:
 
 
 def _redraw(lines: Sequence[str]) -> None:
-    """Overwrite the screen without clearing it first. Lines are escaped already. A line counts those that do not fit."""
+    """Overwrite the screen without clearing it first. The last line counts the lines that do not fit.
+
+    Lines must be escaped.
+    """
     height = max(1, shutil.get_terminal_size().lines - 1)
     shown = lines if len(lines) <= height else [*lines[: height - 1], f"... {len(lines) - height + 1:,} more lines"]
     put(_TO_THE_TOP + "".join(f"{line}{_CLEAR_LINE}\n" for line in shown) + _CLEAR_BELOW)

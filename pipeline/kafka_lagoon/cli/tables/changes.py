@@ -98,7 +98,7 @@ def _declare(parser: ArgumentParser) -> None:
 
 
 def _faults(options: Namespace) -> Iterator[str]:
-    """Find faults of --between, and limits on changes that --type or --entity leaves out: they would always be kept."""
+    """Find faults of --between, and limits on changes that --type or --entity leaves out, which could never be passed."""
     yield from differences.faults(options)
     limits: Sequence[Threshold] = options.fail_above
     for option, known in (("type", TYPES), ("entity", ENTITIES)):
@@ -118,7 +118,7 @@ def _answer(context: TablesContext) -> CommandOutput:
 
 
 def _limited_tables(limit: Threshold, options: Namespace) -> set[str]:
-    """Return the tables that a limit depends on, as far as options do not leave their changes out."""
+    """Return the tables that a limit depends on, without tables whose changes the options leave out."""
     types = [limit.name] if limit.name in TYPES else options.type or TYPES
     entities = {name for of in types for name in _ENTITIES_OF_TYPE.get(of, ENTITIES)}
     chosen = (
@@ -176,7 +176,7 @@ def _changes(context: TablesContext, rows: Condition) -> QueriedRows:
 def _complaints(context: TablesContext, rows: Condition, gaps: Gaps) -> Iterator[str]:
     """Make the lines of missing topics and groups, and of limits that are passed or may be.
 
-    A topic or group that was removed is not in the snapshot, but has changes.
+    A topic or group is not missing if it was removed: it has changes, though it is not in the snapshot.
     """
 
     def unknown(limit: Threshold) -> Iterator[str]:
@@ -196,12 +196,12 @@ def _starts(context: TablesContext) -> list[datetime]:
 
 
 def _windows(context: TablesContext) -> Windows:
-    """From the last snapshot before the first change that is asked for; then from earlier, for what it lacks."""
+    """Windows from the last snapshot before the first requested change, then from earlier ones for tables it may lack."""
     return windows([_first(context, one) for one in context.snapshots], [one.captured_at for one in context.snapshots])
 
 
 def _first(context: TablesContext, chosen: ChosenSnapshot) -> datetime | None:
-    """When the first snapshot of a cluster that is compared began; None if none was taken before."""
+    """The begin of the first snapshot of a cluster that is compared; None if there is no earlier snapshot."""
     if not context.options.since:
         return chosen.previous_at
     first = first_needed(context.ask, chosen.cluster, context.instant(context.options.since), (_STORED,))
@@ -214,7 +214,7 @@ def _suffices(context: TablesContext) -> bool:
 
 
 def _knows_ends(context: TablesContext) -> bool:
-    """False if an end may have to be compared with one of the day that the previous snapshot does not know."""
+    """False if an end offset may have to be compared with an earlier snapshot, because the previous one does not have it."""
     of = of_snapshots(context.snapshots)
     statement = f"""
         SELECT 1 FROM (SELECT * FROM {PREDECESSORS} WHERE {of} AND table_name = 'topics') AS steps

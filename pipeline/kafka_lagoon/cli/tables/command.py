@@ -29,7 +29,9 @@ from kafka_lagoon.times import FORMS, Moment
 TOPICS, GROUPS = "topics_published", "consumer_groups_published"
 
 _FEW = 100  # names that are listed in a statement
-_PRIVATE_USE = range(0xE000, 0xF900)  # characters that hardly any name has, and no regular expression uses
+_PRIVATE_USE = range(
+    0xE000, 0xF900
+)  # characters that hardly any name has, and that mean nothing in a regular expression
 
 Value = int | str  # value of a question mark in a statement
 
@@ -56,7 +58,7 @@ class Condition:
         return self.also(f"{column} = ?" if len(wanted) == 1 else f"{column} IN ({marks})", *wanted)
 
     def among_many(self, column: str, wanted: Sequence[str] | None) -> "Condition":
-        """Add the same condition for tens of thousands of names: with as many question marks DuckDB takes half a minute."""
+        """Add the condition of `among` for many names: with tens of thousands of question marks DuckDB takes half a minute."""
         if wanted is None or len(wanted) <= _FEW:
             return self.among(column, wanted)
         text = "".join(wanted)
@@ -154,11 +156,11 @@ class QueriedRows:
 
 @frozen
 class Reach:
-    """The history that a command reads: no more than it needs, so that it costs the same however long the history is.
+    """The part of the history that a command reads, so that its cost does not grow with the length of the history.
 
-    `windows` may ask tables `read_first` for the newest snapshots that had begun at the times of `starts`; a window None is all
-    of the history. Tables are opened for one window after the other until `suffices` is content, which is not asked about the
-    last one.
+    Tables are opened for one of the `windows` after the other until `suffices` returns true, which is not called for the last
+    one. The window None is the whole history. To choose windows, `windows` may query the tables `read_first`, over the newest
+    snapshots that had begun at the times of `starts`.
     """
 
     windows: Callable[[TablesContext], Windows]
@@ -236,7 +238,7 @@ def _run(
 
 
 def _refuse_an_empty_span(options: Namespace, now_ms: int) -> None:
-    """Raise ConfigError if --since is later than --at, or than now: an answer without rows would pass for good news."""
+    """Raise ConfigError if --since is later than --at, or than now: an empty answer would look as if all were well."""
     since: Moment | None = getattr(options, "since", None)
     end_ms = now_ms if options.at is None else options.at.at_ms(now_ms)
     if since is not None and since.at_ms(now_ms) > end_ms:
@@ -260,7 +262,7 @@ def missing_lines(context: TablesContext) -> Iterator[str]:
 
 
 def matching_names(context: TablesContext, column: str, relation: str, rows: Condition) -> Sequence[str] | None:
-    """Return the values of a column that --pattern matches as a whole; None if all values do, or without the option.
+    """Return the values of a column that --pattern matches as a whole; None if all values match, or without the option.
 
     Python matches them, as it does for `lagoon kafka lag`: DuckDB and Spark each read some patterns differently.
     """

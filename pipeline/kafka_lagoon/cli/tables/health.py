@@ -128,7 +128,7 @@ def _declare(parser: ArgumentParser) -> None:
 
 
 def _faults(options: Namespace) -> Iterator[str]:
-    """Find limits on findings that --only leaves out: they would be kept whatever is found."""
+    """Find limits on findings that --only leaves out, which could never be passed."""
     limits: Sequence[Threshold] = options.fail_above
     for limit in limits:
         if limit.name != "age" and not _limited_findings(limit, options.only):
@@ -245,7 +245,7 @@ def _counts(context: TablesContext, rows: Condition, missing: Collection[str]) -
 
 
 def _looked_for(only: Sequence[str] | None, missing: Collection[str]) -> Sequence[str]:
-    """Return the findings that an empty answer is about, without those of `missing` tables; a severity stands for itself."""
+    """Return the findings or severities that were searched, without findings of `missing` tables."""
     names = FINDINGS if only is None else only
     return [name for name in names if name in SEVERITIES or _FINDINGS[name].table not in missing]
 
@@ -280,7 +280,7 @@ def _if_any(context: TablesContext, *columns: str) -> list[str]:
 
 
 def _complaints(context: TablesContext, rows: Condition, gaps: Gaps) -> Iterator[str]:
-    """Make the lines of missing topics, and of limits that are passed or may be; a group stopped on purpose passes none."""
+    """Make the lines of missing topics, and of limits that are passed or may be. Expected findings do not count."""
 
     def unknown(limit: Threshold) -> Iterator[str]:
         return gap_lines(context, gaps, limit, _limited_tables(limit, context.options))

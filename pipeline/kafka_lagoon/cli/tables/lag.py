@@ -177,14 +177,14 @@ def _complaints(context: TablesContext, groups: Condition, rows: Condition) -> I
 
 
 def _missing(context: TablesContext) -> Iterator[str]:
-    """Name groups and topics that are not there; a group may have commits in a topic that was deleted."""
+    """Name missing groups and topics. A deleted topic is not missing if a group still has commits in it."""
     of = of_snapshots(context.snapshots)
     yield from missing_names(context, "group_id", _wanted(context), {GROUPS: of})
     yield from missing_names(context, "topic", context.options.topic, {TOPICS: of, LAG_TABLE: of})
 
 
 def _needs_groups(context: TablesContext, limits: Sequence[Threshold]) -> bool:
-    """Return True if options choose groups and limit them: a pattern that matches no group would keep each limit."""
+    """Return True if options choose groups and set limits: without any group no limit could be passed."""
     is_chosen = _wanted(context) is not None or context.options.pattern is not None
     return is_chosen and any(limit.name != "age" for limit in limits)
 

@@ -45,9 +45,10 @@ def count_lines(
     items: str,
     unknown: Callable[[Threshold], Iterable[str]] = lambda _: (),
 ) -> Iterator[str]:
-    """Make lines for limits on numbers of rows: rows with the limit's name in its column, or all rows without such a column.
+    """Make lines for limits on numbers of rows, which are read once for all limits.
 
-    The rows are read once for all limits. `unknown` makes the lines of a limit that cannot be evaluated.
+    A limit counts the rows that have its name in its column of `columns`, or all rows if it has no column. `unknown` makes the
+    lines of a limit that cannot be evaluated.
     """
     limits: list[Threshold] = context.options.fail_above
     counts = _counts(context, f"{select} {rows}", rows.values, columns, place) if limits else []

@@ -1,7 +1,7 @@
 """Finds the tables that chosen snapshots lack: limits on findings or changes of such a table cannot be evaluated.
 
-Tables that the setting snapshot.skip_tables may name leave a snapshot complete, whether they are skipped or fail. A table that
-the brokers do not offer is no gap: the cluster has nothing that could pass a limit.
+A snapshot is complete also if tables are skipped or fail that the setting snapshot.skip_tables may name, so its status does not
+show these gaps. A table that the brokers do not offer is no gap: the cluster has nothing that could pass a limit.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -25,7 +25,7 @@ Gaps = Mapping[str, Mapping[str, str]]  # cluster -> table -> reason
 
 
 def table_gaps(context: TablesContext) -> dict[str, dict[str, str]]:
-    """Return the tables that the chosen snapshots lack, or have in part; snapshots of version 0.1.0 do not say it."""
+    """Return the tables that the chosen snapshots lack, or have in part; none for snapshots of version 0.1.0."""
     of = of_snapshots(context.snapshots).among("outcome", list(_OUTCOMES))
     gaps: dict[str, dict[str, str]] = {}
     rows = context.ask(f"SELECT cluster, table_name, outcome FROM {STATES} WHERE {of}", *of.values)  # noqa: S608  names of ours
@@ -35,9 +35,10 @@ def table_gaps(context: TablesContext) -> dict[str, dict[str, str]]:
 
 
 def gaps_of_changes(context: TablesContext, period: Condition) -> Gaps:
-    """Return also the tables that no earlier snapshot has, and those whose changes an unproven empty list hides.
+    """Return the gaps of `table_gaps`, and tables whose changes are not known.
 
-    Version 0.1.0 sent some requests of tables that later versions added, so by the coverage its snapshots have these tables.
+    These are tables that no earlier snapshot has, and tables with an empty list that may only be invisible to the user. Version
+    0.1.0 sent some requests of tables that later versions added, so by the coverage its snapshots have these tables.
     """
     gaps = table_gaps(context)
     first = period.also("problem IS NULL AND previous_snapshot_id IS NULL")
@@ -64,9 +65,9 @@ def gap_notes(gaps: Gaps, tables: Collection[str]) -> Iterator[str]:
 
 
 def gap_lines(context: TablesContext, gaps: Gaps, limit: Threshold, tables: Collection[str]) -> Iterator[str]:
-    """Make a line for each cluster in which a limit cannot be evaluated, because it is about `tables`.
+    """Make a line for each cluster in which a limit on `tables` cannot be evaluated.
 
-    Of an incomplete snapshot another line says that it keeps no limit at all.
+    Incomplete snapshots have no line here, because `partial_lines` has one for all limits.
     """
     for snapshot in context.snapshots:
         spelled = _spelled(gaps.get(snapshot.cluster, {}), tables)

@@ -32,24 +32,24 @@ _TOOLS: Mapping[str, str] = {
     "mirror-maker": "lagoon ingest and lagoon restore; lagoon compare for mirrored topics",
     "dump-log": "lagoon kafka fetch TOPIC --isolation-level read_uncommitted",
 }
-# Hints for options of Kafka's tools, by what a command must have for the hint to be true: an option, a choice, or the name of
-# an argument, in brackets if it may be left out. The first hint that is true is shown.
+# Hints for options of Kafka's tools. A hint is shown for commands that have its key as an option, a choice or an argument; keys
+# of optional arguments are in brackets. The first such hint is shown.
 _ANY_COMMAND = ""
 _TOPICS: Mapping[str, str] = {
-    "TOPIC": "topics stand without an option",
+    "TOPIC": "name topics without an option",
     "--topic": "--topic A,B",
     "--topics": "--topics A,B",
-    "topic": "the kind stands first: topic NAME",
+    "topic": "write the kind first: topic NAME",
     "--resource-name": "--resource-type TOPIC --resource-name NAME",
 }
 _GROUPS: Mapping[str, str] = {
-    "GROUP": "groups stand without an option",
+    "GROUP": "name groups without an option",
     "--group": "--group A,B",
     "--groups": "--groups A,B",
-    "group": "the kind stands first: group NAME",
+    "group": "write the kind first: group NAME",
     "--resource-name": "--resource-type GROUP --resource-name NAME",
 }
-_KINDS: Mapping[str, str] = {"topic": "the kind stands first: topic NAME, broker ID, group ID"}
+_KINDS: Mapping[str, str] = {"topic": "write the kind first: topic NAME, broker ID, group ID"}
 _PROPERTIES: Mapping[str, str] = {"--kafka-properties": "--kafka-properties FILE"}
 _HEALTH: Mapping[str, str] = {_ANY_COMMAND: "lagoon kafka health"}
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
@@ -109,7 +109,7 @@ def _instead_of(name: str) -> str | None:
 
 
 def instead_of_option(given: Sequence[str], arguments: Iterable[Action]) -> str:
-    """Return the hint for the first option of other tools that a command with these arguments does not know; else empty."""
+    """Return a hint for the first option that belongs to other tools and not to this command; empty if there is none."""
     known = {_ANY_COMMAND, *(name for argument in arguments for name in _names_of(argument))}
     for word in given:
         option = word.partition("=")[0]
@@ -121,7 +121,7 @@ def instead_of_option(given: Sequence[str], arguments: Iterable[Action]) -> str:
 
 
 def _names_of(argument: Action) -> Iterable[str]:
-    """Return the names in _OPTIONS by which hints need this argument."""
+    """Return the keys of hints in _OPTIONS that need this argument."""
     if argument.option_strings or argument.choices:
         return [*argument.option_strings, *(argument.choices or ())]
     topic_or_group, has_partitions, _ = str(argument.metavar).partition("[:")
