@@ -44,10 +44,10 @@ def test_a_secret_in_a_file(tmp_path: Path) -> None:
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     """The error names the reference, not the content of the file."""
     (tmp_path / "key").write_bytes(b"hunter2\xff")
-    with pytest.raises(ConfigError, match=r"file:.*key: not a file of text") as raised:
+    with pytest.raises(ConfigError, match=r"file:.*key: not a text file") as raised:
         Secret(f"file:{tmp_path / 'key'}").reveal()
     assert "hunter2" not in str(raised.value)
-    with pytest.raises(ConfigError, match="not a file of text"):
+    with pytest.raises(ConfigError, match="not a text file"):
         Secret("file:a\0b").reveal()
 
 

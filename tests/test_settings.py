@@ -87,9 +87,9 @@ def test_servers_of_no_cluster(tmp_path: Path) -> None:
     [
         (
             MINIMAL + 'warehouse = "/w"\n',
-            "kafka.warehouse: no such setting (warehouse stands above the first [section])",
+            "kafka.warehouse: no such setting (warehouse belongs above the first [section])",
         ),
-        (MINIMAL + 'schema = "s"\n', "kafka.schema: no such setting (schema stands above the first [section])"),
+        (MINIMAL + 'schema = "s"\n', "kafka.schema: no such setting (schema belongs above the first [section])"),
         (MINIMAL + "[retention]\npattern = 'a'\n", "retention.pattern: no such setting (did you mean ingest.pattern?)"),
         ("pattern = 'a'\n" + MINIMAL, "pattern: no such setting (did you mean ingest.pattern?)"),
         (
@@ -98,7 +98,7 @@ def test_servers_of_no_cluster(tmp_path: Path) -> None:
         ),
         (
             'warehouse = "/w"\n[clusters.a]\nbootstrap_servers = "a:1"\nwarehouse = "/w"\n',
-            "clusters.a.warehouse: no such setting (warehouse stands above the first [section])",
+            "clusters.a.warehouse: no such setting (warehouse belongs above the first [section])",
         ),
         (
             MINIMAL + "[ingest]\nbootstrap_servers = 'a:1'\n",
@@ -286,7 +286,7 @@ def _check_lines(lines: Sequence[str]) -> None:
         ),
         ("kafka.request_timeout_ms=3000000000", "kafka.request_timeout_ms: must be at most 2147483647"),
         ("kafka=x", "kafka: is set as a value and as a section"),
-        ("schema=x", "schema needs catalog, whose schema it is"),
+        ("schema=x", "schema needs catalog, the catalog that has the schema"),
         ("schem=x", "schem: no such setting (did you mean schema?)"),
     ],
 )

@@ -221,14 +221,14 @@ class ClusterRefused(PipelineError):
 
 
 class Throttled(PipelineError):
-    """An answer without the items, because the broker throttles us: it answers so for `throttle_ms` (KIP-219)."""
+    """An answer without the requested items, because the broker throttles us for `throttle_ms` (KIP-219)."""
 
     def __init__(self, node_id: int, throttle_ms: int) -> None:
         super().__init__(node_id, throttle_ms)
         self.node_id, self.throttle_ms = node_id, throttle_ms
 
     def __str__(self) -> str:
-        return f"broker {self.node_id} throttles us: the last answer was empty, for {self.throttle_ms} ms"
+        return f"broker {self.node_id} throttles us for {self.throttle_ms} ms: its last answer was empty"
 
 
 class UnsupportedVersion(PipelineError):
@@ -372,7 +372,7 @@ class ChecksFailed(TableError):
 
 
 class RangesPending(TableError):
-    """The records of an ingest are committed, and its ranges and problems are not, or not all: the next run adds them."""
+    """The records of an ingest are committed, but not all of its ranges and problems: the next run adds the others."""
 
     def __init__(self, ingest_id: str, reason: str) -> None:
         super().__init__(ingest_id, reason)
@@ -380,8 +380,8 @@ class RangesPending(TableError):
 
     def __str__(self) -> str:
         return (
-            f"the records of ingest {self.ingest_id} are committed, and the next run adds what is missing of its ranges and "
-            f"problems: {self.reason}"
+            f"the records of ingest {self.ingest_id} are committed, and the next run adds its missing ranges and problems: "
+            f"{self.reason}"
         )
 
 

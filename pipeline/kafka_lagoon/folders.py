@@ -1,4 +1,4 @@
-"""Looks into folders of this machine that may belong to another user."""
+"""Checks folders of this machine that may belong to another user, and names the owner."""
 
 import os
 import pwd
@@ -8,7 +8,7 @@ from kafka_lagoon.errors import TableError
 
 
 def is_folder(path: Path) -> bool:
-    """True if there is such a folder; TableError with the cure if this user may not enter it, or one above it."""
+    """True if the folder exists; TableError with the cure if this user may not enter it, or a folder above it."""
     try:
         os.stat(os.path.join(path, "."))  # noqa: PTH116, PTH118  pathlib drops the dot, which needs permission to enter
     except (FileNotFoundError, NotADirectoryError):
@@ -23,7 +23,7 @@ def is_folder(path: Path) -> bool:
 
 
 def owner(path: Path) -> str:
-    """Name of the user that a file or folder belongs to, or the number of one without a name."""
+    """Name of the user that a file or folder belongs to, or the user's number if it has no name."""
     number = path.stat().st_uid
     try:
         return pwd.getpwuid(number).pw_name

@@ -33,7 +33,7 @@ class GroupLag:
     ) -> None:
         """Add a partition."""
         has_position = lag_basis != LOG_START and group_type != SHARE
-        age_ms = 0 if lag == 0 and has_position else time_lag_ms  # without unread records nothing waits
+        age_ms = 0 if lag == 0 and has_position else time_lag_ms  # without unread records the age is 0
         self.partitions += 1
         self.unknown_lags += lag is None and lag_basis != LOG_START
         self.unknown_time_partitions += age_ms is None and has_position
@@ -51,9 +51,9 @@ class GroupLag:
         self.lag, self.records_lost = _cut(self.lag), _cut(self.records_lost)
 
     def known_time_lag_ms(self) -> int | None:
-        """The largest age; None if that of a partition is unknown and no other is above 0.
+        """The largest age; None if the age of a partition is unknown and no other age is above 0.
 
-        An age is negative where a producer's clock is ahead.
+        An age is below 0 if a producer's clock is ahead.
         """
         return None if self.unknown_time_partitions and (self.time_lag_ms or 0) <= 0 else self.time_lag_ms
 

@@ -24,7 +24,7 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
         "serviceName": "sasl_kerberos_service_name",
     },
 }
-# Java takes them from the line of a login module only, and the service's name also from a property.
+# Settings that Java reads only from the line of a login module; it reads the service's name also from a property.
 LOGIN_SETTINGS = frozenset(
     {setting for options in _MODULES.values() for setting in options.values()} | {"sasl_oauthbearer_extensions"}
 ) - {"sasl_kerberos_service_name"}
@@ -35,7 +35,7 @@ _MODULE = re.compile(
     r"\s*(?P<name>[\w.$]+)\s+(?:required|requisite|sufficient|optional)\b(?P<options>.*);\s*", re.DOTALL
 )
 _OPTION = re.compile(r"""\s*([\w.]+)\s*=\s*(?:(["'])((?:(?!\2)[^\\]|\\.)*)\2|([^\s"';]+))""", re.DOTALL)
-# Between quotes, as Java's StreamTokenizer reads them.
+# Escapes between quotes, as Java's StreamTokenizer reads them.
 _ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
 _CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 

@@ -44,5 +44,5 @@ def _plain(text: str) -> str:
 
 
 def _joined(text: str) -> str:
-    """Join the halves of UTF-16: Java's files have letters beyond U+FFFF as two escapes. Of a half alone Java makes a ?."""
+    """Join surrogate pairs: Java writes characters beyond U+FFFF as two escapes. A lone surrogate becomes ?, as in Java."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass").encode(errors="replace").decode()

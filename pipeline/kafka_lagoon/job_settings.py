@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from kafka_lagoon.patterns import compile_pattern
 
 _MOST_MB = 1 << 40  # DuckDB counts bytes in 64 bits
-_LONGEST_MS = (1 << 31) - 1  # 24 days, as for Kafka; Python's threads cannot wait for ever longer
+_LONGEST_MS = (1 << 31) - 1  # 24 days, as in Kafka; Python's threads cannot wait for any length of time
 _MOST_THREADS = 4096  # DuckDB starts all of them before a query: 100,000 take minutes
 
 
@@ -19,7 +19,7 @@ class Strict(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _no_switch(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse true where a number is due: pydantic takes it for 1, and 1 day of retention removes almost everything."""
+        """Refuse true in place of a number: pydantic would read 1, and 1 day of retention removes almost everything."""
         if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation in (int, int | None):
             raise ValueError("must be a whole number")
         return value
@@ -85,7 +85,7 @@ class SnapshotSettings(Strict):
     @field_validator("topics", "exclude_topics", "groups", "exclude_groups")
     @classmethod
     def _is_a_pattern(cls, value: str | None) -> str | None:
-        """Check a pattern. An empty one is unset, as it is of an ingest: a variable of the environment may be empty."""
+        """Check a pattern. An empty pattern counts as unset, as for ingests, because an environment variable may be empty."""
         compile_pattern(value or "")
         return value or None
 

@@ -12,10 +12,10 @@ _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 def register(spark: "SparkSession", warehouse: str) -> None:
-    """Create views by name over the tables in folder `warehouse` (path or URL).
+    """Create the views, and names for the tables, in a Spark session; `warehouse` is the folder of the tables (path or URL).
 
-    In a catalog the tables already have names. Times are in the zone of the session, `spark.sql.session.timeZone`, which also
-    holds for what else the session does, and so is not set here.
+    Times are in the zone of the session, `spark.sql.session.timeZone`, which is not set here because all other queries of the
+    session use it, too.
     """
     from kafka_lagoon.delta.warehouse import at_path  # noqa: PLC0415
     from kafka_lagoon.query.spark_engine import make_available  # noqa: PLC0415  the schemas alone must not cost a Spark import
@@ -41,8 +41,8 @@ def register_duckdb(connection: "DuckDBPyConnection", warehouse: str) -> None:
 def register_source(spark: "SparkSession") -> None:
     """Register `spark.read.format("lagoon")` and `spark.readStream.format("lagoon")` with a session.
 
-    Filters are pushed down to our Java class, and only with `spark.sql.python.filterPushdown.enabled`, which is set unless the
-    session has a value.
+    Filters are pushed down by our Java class. Where that cannot be used, they are pushed down only with
+    `spark.sql.python.filterPushdown.enabled`, which is set unless the session has a value.
     """
     from kafka_lagoon.source.columnar import SourceOfRows, source_for  # noqa: PLC0415  as above
 

@@ -14,7 +14,7 @@ from kafka_lagoon.errors import ConfigError
 
 _FROM_ENVIRONMENT, _FROM_FILE = "env:", "file:"
 
-# Values that were read from pipes, by their paths: a second read of a pipe is empty. They stay in this process.
+# Values that were read from pipes, by path, because a second read of a pipe is empty. They are not passed to other processes.
 _OF_PIPES: dict[str, str] = {}
 _READING = Lock()
 
@@ -33,13 +33,13 @@ class Secret:
 
     @classmethod
     def literal(cls, text: str) -> "Secret":
-        """Make a secret of text that is no reference, even if it looks like one."""
+        """Make a secret whose value is the text itself, even if the text looks like a reference."""
         secret = cls(text)
         secret._is_reference = False
         return secret
 
     def reveal(self) -> str:
-        """The value itself. ConfigError if a reference leads nowhere or to nothing; it names the reference, no secret."""
+        """The value itself. ConfigError if a reference cannot be resolved or is empty; it names the reference, not a value."""
         if not self._is_reference:
             return self._given
         if value := self._resolved():
@@ -57,11 +57,11 @@ class Secret:
         try:
             return _content(self._given.removeprefix(_FROM_FILE))
         except (OSError, ValueError) as error:  # ValueError: NUL in the path, or not UTF-8 in the file
-            reason = error.strerror if isinstance(error, OSError) else "not a file of text in UTF-8"
+            reason = error.strerror if isinstance(error, OSError) else "not a text file in UTF-8"
             raise ConfigError([f"{self._given}: {reason}"]) from None
 
     def is_text(self) -> bool:
-        """True if the value itself was given, and travels where the secret does. An empty value tells nothing."""
+        """True if the value itself was given, so that copies of the object contain it. An empty value does not count."""
         return bool(self._given) and not self._is_reference
 
     def __repr__(self) -> str:

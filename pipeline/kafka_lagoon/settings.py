@@ -103,7 +103,7 @@ class Settings(BaseSettings):
     @field_validator("umask")
     @classmethod
     def _is_octal(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch("0?0[0-7]{2}", value):  # what the user may not read cannot be used
+        if value is not None and not re.fullmatch("0?0[0-7]{2}", value):  # the owner must be able to use the files
             raise ValueError("must be 0 and two octal digits, such as 077, 027 or 022")
         return value
 
@@ -122,7 +122,7 @@ class Settings(BaseSettings):
         if self.warehouse and self.catalog:
             raise ValueError("warehouse and catalog exclude each other")
         if self.schema_name and not self.catalog:
-            raise ValueError("schema needs catalog, whose schema it is")
+            raise ValueError("schema needs catalog, the catalog that has the schema")
         if self.records.writer == "spark" and not self.records.staging:
             raise ValueError("records.writer spark needs records.staging, a folder for its input files")
         return self
@@ -193,10 +193,9 @@ def load(
 ) -> Settings:
     """Load settings from a TOML file, a Kafka `client.properties`, `LAGOON_...` and `key=value`; later sources win.
 
-    `assigned` holds settings that options such as `--bootstrap-servers` stand for. ConfigError lists every fault. Faults are
-    also: an environment variable that names no setting, a cluster that only `assigned` names beside clusters of other sources,
-    a variable or an option for [kafka] beside clusters, a missing cluster if `cluster_needed`, and a missing place of the
-    tables if `tables_needed`.
+    `assigned` has the settings of options such as `--bootstrap-servers`. ConfigError lists every fault. Faults are also: an
+    environment variable that names no setting, a cluster in `assigned` that other sources with clusters do not have, a variable
+    or an option for [kafka] beside clusters, no cluster if `cluster_needed`, and no warehouse or catalog if `tables_needed`.
     """
     problems: list[str] = []
     of_file = _beside(conf, _toml(conf, f"{conf_named_by} {conf}", problems)) if conf else {}
@@ -229,7 +228,7 @@ def load(
 
 
 def _with_logins(source: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace the JAAS lines of a source by their settings. A faulty line stays: the check of the merged settings names it."""
+    """Replace the JAAS lines of a source by their settings. A faulty line stays, so that validation reports it later."""
     values = dict(source)
     if "kafka" in values:
         values["kafka"] = _with_login(values["kafka"])
@@ -319,7 +318,7 @@ def _environment(
 
 
 def _spelled(path: list[str], of_file: Mapping[str, Any]) -> list[str]:
-    """The path of a variable's setting, with the name of a cluster as the file spells it: variables have capitals only."""
+    """The path of a variable's setting, with the cluster's name as in the file, because variables have only capitals."""
     clusters = of_file.get("clusters")
     if path[0] != "clusters" or len(path) == 1 or not isinstance(clusters, dict) or path[1] in clusters:
         return path
@@ -416,9 +415,9 @@ def _names_beside(path: Sequence[str]) -> set[str]:
 
 
 def _elsewhere(name: str) -> str:
-    """Return the places of a name that stands in the wrong section, as a suggestion; empty if it is no setting anywhere."""
+    """Suggest the right place of a setting that is in the wrong section; empty if no section has a setting of this name."""
     if name in _names() - {"kafka", "clusters", *SECTIONS}:
-        return f" ({name} stands above the first [section])"
+        return f" ({name} belongs above the first [section])"
     by_section = {"kafka": kafka_settings.NAMES, **{section: cls.model_fields for section, cls in SECTIONS.items()}}
     places = [f"{section}.{name}" for section, names in by_section.items() if name in names]
     return f" (did you mean {' or '.join(places)}?)" if places else ""

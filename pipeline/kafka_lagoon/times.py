@@ -8,10 +8,8 @@ from kafka_lagoon.frozen import frozen
 FORMS = "ISO 8601, UTC without a zone; 14:05; 2h ago; yesterday"  # for --help
 
 _DAY_MS = 86_400_000
-_FIRST_MS, _LAST_MS = (
-    -62_135_596_800_000,
-    253_402_300_799_999,
-)  # of the years 1 to 9999, which calendars and tables have
+# The years 1 to 9999, as in Python's calendar and in tables.
+_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": _DAY_MS, "w": 7 * _DAY_MS}
 # Compiled by their first use: most commands parse no time.
 _AGO = r"(\d{1,9}) ?(?:(s)|(m)|(h)|(d)|(w)|(s)ec(?:ond)?s?|(m)in(?:ute)?s?|(h)(?:ou)?rs?|(d)ays?|(w)eeks?) ago"

@@ -26,7 +26,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def _refuse_other_than_files(path: Path) -> None:
-    """Raise OSError for a device, a pipe, a link or a folder: it would be replaced, /dev/stdout for the whole machine."""
+    """Raise OSError for a device, a pipe, a link or a folder: replacing /dev/stdout would affect the whole machine."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:

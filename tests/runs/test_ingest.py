@@ -165,7 +165,7 @@ def test_ranges_that_are_left_to_the_next_run(tmp_path: Path, monkeypatch: pytes
                 patch.setattr(pending_commits, "_append", fails)
                 note = run()
             assert note
-            assert note.endswith("the next run adds what is missing of its ranges and problems: no space is left")
+            assert note.endswith("the next run adds its missing ranges and problems: no space is left")
             assert run() is None
             ranges = context.warehouse.state("record_ranges")
             assert context.warehouse.kernel.last_transaction(ranges, app_id("fake")) == 1

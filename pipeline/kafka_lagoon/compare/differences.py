@@ -57,8 +57,8 @@ class Difference:
 class Evidence:
     """Facts for deciding differences: how many offsets both logs have lost at their starts, and the counts of a second pass.
 
-    `left_counts` has how often the left log has each hash that was asked for. The last offsets of keys on each side are known
-    where logs are compacted.
+    `left_counts` are the numbers of records of the left log by hash, for the hashes of the second pass. `left_keys` and
+    `right_keys` are the last offsets of keys, where logs are compacted.
     """
 
     left_counts: Mapping[Hash, int] = field(default_factory=dict)

@@ -72,9 +72,9 @@ class Source(Protocol):
 
 @frozen
 class Side:
-    """The splits of a side, one for each partition, and how many offsets of each range were `lost` from the log's start.
+    """The splits of a side, one for each partition; `lost` counts the offsets of each range that were deleted from its start.
 
-    An archive has the offsets that the records had in their cluster.
+    Offsets of an archive are those that the records had in their cluster.
     """
 
     of: Source
@@ -180,7 +180,7 @@ def _split(
 
 
 def lost_offsets(start: OffsetSpec, split: Split, log_start: int) -> int:
-    """The number of offsets of a range that the log had before its start, at most: a time does not say where it began."""
+    """The number of offsets of a range that the log no longer has, at most: where a time was is not known any more."""
     if split.from_offset != log_start:
         return 0
     match start:
@@ -196,7 +196,7 @@ def lost_offsets(start: OffsetSpec, split: Split, log_start: int) -> int:
 def of_one_log(left: Side, right: Side) -> tuple[Side, Side]:
     """Both sides; if one is the archive of the other, limited to the offsets that both have, with notes about the rest.
 
-    An archive may lack partitions that another topic has: they are compared as empty partitions.
+    Otherwise partitions that an archive lacks, and the other topic has, are compared as empty partitions.
     """
     is_same = (
         left.cluster_id == right.cluster_id and left.of.topic == right.of.topic and left.topic_id == right.topic_id
@@ -229,9 +229,9 @@ def _shared(left: Split, right: Split) -> tuple[int, int]:
 
 
 def _clipped(side: Side, ranges: Mapping[int, tuple[int, int]]) -> Side:
-    """Limit the side to these offsets of shared partitions, of which the log has lost none.
+    """Limit the side to these ranges of the shared partitions, with notes about the offsets and partitions that are left out.
 
-    Both sides number their partitions alike, so those that they share are compared in order. Notes say what is left out.
+    The ranges begin where both sides have records, so no offsets count as lost.
     """
     before = sum(
         min(ranges[number][0], side.splits[number].to_offset) - side.splits[number].from_offset for number in ranges

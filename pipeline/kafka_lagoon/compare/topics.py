@@ -101,7 +101,7 @@ def _compare_sets(
 
 
 def _judge_second_pass(side: Side, outcomes: Iterable[SplitOutcome], comparison: Comparison) -> None:
-    """Add failures and notes about records that were not read again. Both sides differ although no record may be named."""
+    """Add failures and notes about records that were not read again, so that differences may not be listed."""
     for outcome in outcomes:
         reason = unread(outcome)
         comparison.is_whole &= reason is None

@@ -50,7 +50,7 @@ def on_delegation_tokens(cluster: Cluster, of_cluster: int, deadline: Deadline) 
     on_tokens = [acl for acl in ours if acl.resource_type == acls.DELEGATION_TOKEN and _is_for_all(acl)]
     if any(acl.permission == acls.DENY and acl.operation in (acls.DESCRIBE, acls.ALL) for acl in on_tokens):
         return False, f"an ACL denies it to {principal or acls.EVERYBODY}"
-    if _are_allowed(on_tokens, acls.implied(acls.DESCRIBE)):
+    if _are_allowed(on_tokens, acls.implying(acls.DESCRIBE)):
         return True, "an ACL allows it on all delegation tokens"
     if principal is None:
         return None, "which ACLs are ours is not known: settings do not name the principal of this connection"

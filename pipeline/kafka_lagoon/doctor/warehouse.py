@@ -37,7 +37,7 @@ def folder(path: Path, *, is_created: bool = True) -> Iterator[Result]:
         yield check.failed(f"{existing} cannot be written: {error.strerror}", _cure(error, existing))
         return
     finally:
-        with suppress(PermissionError):  # a folder that cannot be entered has no probe
+        with suppress(PermissionError):  # the folder cannot be entered, so there is no file to remove
             probe.unlink(missing_ok=True)
     if closed := _closed(path.absolute()):
         others = f", and {len(closed) - 1:,} more" if len(closed) > 1 else ""
@@ -52,7 +52,7 @@ def folder(path: Path, *, is_created: bool = True) -> Iterator[Result]:
 
 
 def _closed(path: Path) -> list[Path]:
-    """Tables, their logs and days, and lock files that this user cannot write, as runs of another user leave them."""
+    """Tables, their logs and days, and lock files that this user cannot write, because another user's runs created them."""
     from kafka_lagoon.tables.schema import TABLES  # noqa: PLC0415  its packages may be missing
 
     patterns = [f"{table.name}{below}" for table in TABLES for below in ("", "/_delta_log", f"/{table.partition_by}=*")]
@@ -83,7 +83,7 @@ def _exclusion(path: Path) -> Iterator[Result]:
     except subprocess.TimeoutExpired:
         yield check.failed(
             f"processes that wanted the lock of commits did not end within {_RACE_TIMEOUT_S} s",
-            "use a file system with locks that are given back",
+            "use a file system that releases locks",
         )
         return
     finally:
@@ -113,7 +113,7 @@ def _race(probe: Path) -> list[int]:
         return [racer.wait(_RACE_TIMEOUT_S) for racer in racers]
     finally:
         for racer in racers:
-            racer.kill()  # one that has ended already is left alone
+            racer.kill()  # does nothing to a process that has ended
 
 
 def locks(path: Path) -> Iterator[Result]:

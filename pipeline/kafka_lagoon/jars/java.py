@@ -26,7 +26,7 @@ def java_path() -> str:
 
 
 def java_release(path: str) -> int | None:
-    """The version of Java of a command, e.g. 17; None if it cannot be read, or not in time. OSError if it cannot be started."""
+    """The Java version of a command, such as 17; None if it does not print one in time. OSError if it cannot be started."""
     try:
         run = subprocess.run(  # noqa: S603  the Java that would run Spark
             [path, "-version"], capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=False

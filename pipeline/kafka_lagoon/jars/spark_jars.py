@@ -9,10 +9,10 @@ from kafka_lagoon.jars.locked_jars import jar_paths, locked
 
 
 def install_into_spark(lock: str) -> Path:
-    """Copy the jars into PySpark's own folder and remove other revisions of them; the folder.
+    """Copy the jars into PySpark's own folder and remove other revisions of them; returns the folder.
 
     A plain spark-submit then has them without --packages, which would resolve them at every start. JarsUnavailable if the
-    folder cannot be written, as that of an installation of the system.
+    folder cannot be written, for example if the system installed PySpark.
     """
     folder = spark_jars_folder()
     try:

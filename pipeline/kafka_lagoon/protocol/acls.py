@@ -94,6 +94,6 @@ def allows(operations: int, operation: int) -> bool | None:
     return None if operations == NOT_ASKED else bool(operations >> operation & 1)
 
 
-def implied(operation: int) -> frozenset[int]:
+def implying(operation: int) -> frozenset[int]:
     """The operations whose ACLs allow an operation: itself, those that imply it, and ALL."""
     return IMPLIED_BY.get(operation, frozenset()) | {operation, ALL}

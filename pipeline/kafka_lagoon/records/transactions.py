@@ -24,7 +24,7 @@ class AbortedTransactions:
         return bool(self._open)
 
     def may_be_open_at(self, last_offset: int) -> bool:
-        """True if one is open at a batch that nobody can read; compaction may have removed everything else of it."""
+        """True if an aborted transaction may be open at an unreadable batch; compaction may have removed its other batches."""
         return self.may_be_open or bool(self._to_come and self._to_come[-1][1] <= last_offset)
 
     def holds(self, producer_id: int, last_offset: int) -> bool:

@@ -102,9 +102,9 @@ def _tile(scope: Scope, watched: Sequence[Group], statuses: Mapping[str, str | N
 
 
 def _behind_since(scope: Scope, groups: Sequence[Group]) -> int | None:
-    """When the oldest record that one of the groups has not read was written; None if no time is known, or none is possible.
+    """The timestamp of the oldest record that one of the groups has not read; None if none is known or within the calendar.
 
-    A record's timestamp is any number that its producer chose: nanoseconds, for example, are far in the future.
+    Producers may write any number as a timestamp: nanoseconds, for example, are far in the future.
     """
     ages = [one.time_lag_ms for one in groups if one.time_lag_ms is not None and one.time_lag_ms > 0]
     since_ms = scope.snapshot.captured_ms - max(ages) if ages else None

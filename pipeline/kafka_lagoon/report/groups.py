@@ -162,7 +162,7 @@ def histories(scope: Scope, groups: Sequence[Group]) -> Mapping[str, GroupHistor
     lags: dict[str, list[Reading | None]] = {name: [None] * points for name in names}
     times: dict[str, list[Reading | None]] = {name: [None] * points for name in names}
     incomplete = scope.incomplete_points("consumer_groups")
-    lacking = {name: set(incomplete) for name in names}  # it may have been there where it has no row
+    lacking = {name: set(incomplete) for name in names}  # a group without a row may have existed at these points
     for name, point, lag, time_lag, unknown_lags, unknown_times in scope.rows(statement, cluster, *names, cluster):
         if lag is not None or unknown_lags:  # else it has no commit, and there is nothing to draw
             lags[name][point] = Reading(lag, bool(unknown_lags))

@@ -131,5 +131,7 @@ class DeclaredSection(Generic[ScopeT]):
     relations: frozenset[str]
     make: Callable[[ScopeT], Made]
     tiles: Sequence[str] = ()  # labels; they are shown as unknown where the section cannot be made
-    applies: Callable[[ScopeT], bool] = lambda _: True  # False where the page does without the section
-    needs_memory: bool = False  # such a section is made first, while the engine keeps little of others
+    applies: Callable[[ScopeT], bool] = lambda _: True  # false if the page has no such section
+    needs_memory: bool = (
+        False  # sections that need much memory are made first, while the engine holds little for others
+    )

@@ -103,10 +103,10 @@ class Scope:
         return _days(self.first.snapshot_date, self.snapshot.snapshot_date)
 
     def parts(self, most: int, days: Collection[date]) -> Sequence[str]:
-        """Conditions for some days of the history each, the last ones first: at most so many snapshots, if a day has no more.
+        """Conditions that divide the history into parts of whole days, the last days first.
 
-        Only snapshots of these `days` count. Views that compare their snapshots are asked for one part after the other: memory
-        is needed for the rows of a part only.
+        A part has at most `most` snapshots of these `days`, or a single day. Views that compare snapshots are queried one part
+        after the other, so that only the rows of one part need memory.
         """
         parts: list[list[date]] = []
         counted = 0
@@ -120,9 +120,9 @@ class Scope:
         return [_days(days[-1], days[0]) for days in parts]
 
     def short_parts(self, most: int, days: Collection[date]) -> Sequence[str]:
-        """Conditions for some snapshots of the history each, for views whose rows are of one snapshot each.
+        """Conditions that divide the history into parts of snapshots, for views whose rows depend on one snapshot only.
 
-        Each part has at most so many snapshots of these `days`.
+        A part has at most `most` snapshots of these `days`.
         """
         pieces: list[list[PublishedSnapshot]] = []
         counted = 0
@@ -208,9 +208,9 @@ def _scope(ask: Ask, snapshot: PublishedSnapshot, hours: int, others: Sequence[P
 
 
 def _of_one_cluster(runs: Sequence[PublishedSnapshot]) -> Sequence[PublishedSnapshot]:
-    """The last of these snapshots, and those before it back to another id of the cluster.
+    """The last of these snapshots, and the earlier ones since the cluster's id last changed.
 
-    As in the views, a cluster with another id under the same name is another one, whose lag and bytes are no earlier values.
+    As in the views, another id under the same name is another cluster, with which nothing is compared.
     """
     known = [(number, one.cluster_id) for number, one in enumerate(runs, 1) if one.cluster_id is not None]
     others = [number for number, cluster_id in known if cluster_id != known[-1][1]]
@@ -218,7 +218,7 @@ def _of_one_cluster(runs: Sequence[PublishedSnapshot]) -> Sequence[PublishedSnap
 
 
 def _hours_before(at_ms: int, hours: int) -> int:
-    """The time some hours before another, or where all histories begin if that is later."""
+    """The time `hours` before `at_ms`, but not before the begin of all histories."""
     return max(at_ms - hours * _HOUR_MS, _FIRST_MS)
 
 

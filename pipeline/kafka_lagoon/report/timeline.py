@@ -1,7 +1,8 @@
-"""Places the snapshots of a span of time on the x axis of charts, and says where nobody looked.
+"""Places the snapshots of a span of time on the x axis of charts, and marks gaps without snapshots.
 
-A chart has at most MOST_POINTS points, and one more for each gap and for the last snapshot. Of more snapshots than that several
-share a point, which shows their largest value; the last snapshot has a point of its own, since it is what the page says of now.
+A chart has at most MOST_POINTS points, and one more for each gap and for the last snapshot. If there are more snapshots,
+several share a point, which shows their largest value. The last snapshot has a point of its own, because the page shows it as
+the present.
 """
 
 from collections.abc import Sequence

@@ -95,9 +95,9 @@ def topics_of(scope: Scope) -> list[Topic]:
 
 
 def _sizes(snapshot: PublishedSnapshot) -> str:
-    """Bytes of all replicas of each topic, null where one has no size; has the question marks of `of` three times.
+    """A query of the bytes of all replicas of each topic, null if one has no size; it has the placeholders of `of` three times.
 
-    Logs of brokers that are no replicas of the partition any more do not count, as in view topic_growth.
+    Logs on brokers that no longer have a replica of the partition do not count, as in view topic_growth.
     """
     return f"""
         SELECT wanted.topic, wanted.topic_id,

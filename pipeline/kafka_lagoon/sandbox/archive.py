@@ -13,7 +13,7 @@ from kafka_lagoon.sandbox.node import archive_of
 
 
 def make_archive() -> None:
-    """Let one broker start and end, and keep the classes that it has read, unless there is an archive of these jars."""
+    """Start and stop one broker, and archive the classes that it has loaded, unless there is an archive of these jars."""
     name = archive_of(jar_paths(f"kafka-{DEFAULT_VERSION}"))
     if archive_options(name):  # a JVM that starts from one cannot make it
         return

@@ -34,8 +34,8 @@ def watch(lines: Iterable[str]) -> None:
 def _descriptor(pid: int) -> int | None:
     """A descriptor of the process; None where the system has none, ProcessLookupError if the process has ended.
 
-    A broker may end by itself, and its id goes to another process, which the descriptor never means. Threads take ids, too, so
-    that on small machines the ids of a whole day come back within minutes.
+    If a broker ends by itself, another process may get its id, but the descriptor never refers to that process. Ids are reused
+    within minutes on small machines, because threads take ids, too.
     """
     try:
         return os.pidfd_open(pid)

@@ -24,7 +24,7 @@ class TokenProvider:
     host: str
 
     def fetch(self, _clock: Clock) -> Token:
-        """The token that the function returns. ConfigError if it cannot be imported, AuthenticationFailed if no token."""
+        """The token that the function returns. ConfigError if it cannot be imported, AuthenticationFailed without a token."""
         provide = _function(self.function)
         try:
             provided = provide(self.host)

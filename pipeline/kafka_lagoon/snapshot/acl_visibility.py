@@ -81,7 +81,7 @@ def _not_by_acls(known: Permissions) -> set[bool]:
 
 def _that_may_allow(some: Iterable[AclRow], operation: int, principal: str | None) -> list[AclRow]:
     """The ACLs that may allow the principal an operation: from some host, or as a member of a group."""
-    names = {acls.OPERATIONS[one] for one in acls.implied(operation)}
+    names = {acls.OPERATIONS[one] for one in acls.implying(operation)}
     return [
         acl
         for acl in some

@@ -1,7 +1,7 @@
 """Makes Spark read the data source by columns: adds our Java class, java/ColumnarSource.java, to a session.
 
-It stands before the Python source (decisions 206 and 225). Where it cannot be had, Spark reads the Python source by rows, and
-evaluates all filters itself.
+Spark reads the Python source through it (decisions 206 and 225). If the class cannot be added, Spark reads the Python source by
+rows, and evaluates all filters itself.
 """
 
 from pathlib import Path

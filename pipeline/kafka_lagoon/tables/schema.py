@@ -30,7 +30,7 @@ def _state(table: StateTable) -> Table:
 
 
 def _later(name: str, row: type[Any], day: Column, features: Mapping[str, str] | None = None) -> Table:
-    """A table that a warehouse has once a run of a version with it has opened it; `day` is the partition column."""
+    """A table that a later version added: a warehouse has it after a run of that version. `day` is the partition column."""
     return Table(
         name=name,
         row=row,
@@ -60,7 +60,7 @@ RESTORE_MAP = _writing("restore_map", RestoreMapRow, WITH_DOMAINS)
 RESTORE_RECEIPTS = _writing("restore_receipts", RestoreReceiptRow)
 WRITE_TABLES = (ADMIN_ACTIONS, RESTORE_MAP, RESTORE_RECEIPTS)
 
-# Rows of days that are over; they follow from the state tables, from which they can be computed again.
+# Tables with rows of days that are over, which can be computed again from the state tables.
 STORED_CHANGES = _stored("stored_changes", StoredChangeRow)
 STORED_THROUGHPUT = _stored("stored_throughput", StoredThroughputRow)
 STORED_TABLES = (STORED_CHANGES, STORED_THROUGHPUT)
