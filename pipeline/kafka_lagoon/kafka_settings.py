@@ -447,9 +447,8 @@ def _with_line(values: Mapping[str, Any], line: str) -> dict[str, Any]:
     for name, value in of_line.items():
         if name in values and _typed(name, values[name], Secret) != value:
             raise ValueError(f"{_JAAS}: sets {name} to another value than the setting beside it: keep one of them")
-    others = (
-        _NO_LOGIN if of_line.keys() & jaas.LOGIN_SETTINGS else {}
-    )  # the bare line of a login module names no identity
+    # The bare line of a login module names no identity.
+    others = _NO_LOGIN if of_line.keys() & jaas.LOGIN_SETTINGS else {}
     return {**others, **values, **of_line, _JAAS: None}
 
 

@@ -44,9 +44,8 @@ def with_extra(extra: str, run: Callable[[], int]) -> int:
         extras = [name for name in (extra, *EXTRAS) if package in EXTRAS[name]]
         if not extras:
             raise
-        needed = (
-            "records" if package in RECORDS and find_spec("pyspark") else extras[0]
-        )  # a platform brings its own Spark
+        # A platform brings its own Spark.
+        needed = "records" if package in RECORDS and find_spec("pyspark") else extras[0]
         return complain(ConfigError([f"{package} is not installed: pip install 'kafka-lagoon[{needed}]'"]))
 
 

@@ -190,8 +190,7 @@ def failure_lines(failures: Iterable[Failure]) -> Iterator[str]:
 
     for alike in alike_failures(listed):
         row, node_id = failure_row(alike), alike[0].node_id
-        broker = (
-            "" if node_id is None else f" of broker {node_id}"
-        )  # the broker that answered; the scope may name another one
+        # The broker that answered; the scope may name another one.
+        broker = "" if node_id is None else f" of broker {node_id}"
         detail = f" ({row.message})" if row.message else ""
         yield " ".join(f"{row.scope}: {row.api}{broker}: {row.error_name}{detail}".split())

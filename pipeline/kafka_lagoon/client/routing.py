@@ -46,9 +46,8 @@ J = TypeVar("J", contravariant=True)
 A = TypeVar("A")
 R = TypeVar("R")
 
-_GONE = frozenset(
-    {UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID}
-)  # the topic is not yet known to this broker, or deleted
+# The topic is not yet known to this broker, or deleted.
+_GONE = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID})
 _GONE_ROUNDS = 3
 _NOBODY = (None, 0)
 CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' socket.request.max.bytes

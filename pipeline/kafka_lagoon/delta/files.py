@@ -165,9 +165,8 @@ def bounds_of(column: pa.Array | pa.ChunkedArray) -> tuple[Value, Value] | None:
     if pa.types.is_floating(kind) and not pc.all(pc.is_finite(column)).as_py():
         return None
     if pa.types.is_timestamp(kind):
-        column = column.cast(pa.timestamp("us", kind.tz)).cast(
-            pa.int64()
-        )  # all values, not only those that datetime can hold
+        # All values, not only those that datetime can hold.
+        column = column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
     both = pc.min_max(column)
     least, greatest = both["min"].as_py(), both["max"].as_py()
     if least is None:

@@ -39,10 +39,8 @@ ON_DRIVER_BYTES = 64 << 20
 _ROW_GROUP_BYTES = 32 << 20
 _INTERVAL = re.compile(r"(?:interval )?(\d+) (second|minute|hour|day|week)s?")  # value of a table's property
 _SECONDS_OF = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
-_TEMPORARY = (
-    ".tmp",
-    ".tmp.crc",
-)  # files of commits that log stores are about to rename, and Hadoop's checksums of them
+# Files of commits that log stores are about to rename, and Hadoop's checksums of them.
+_TEMPORARY = (".tmp", ".tmp.crc")
 
 # Z-order by topic and partition, so that a file holds few of them; tests/bench/layout.py has the figures. Time is no third
 # column: topics and partitions are few, so its bits would come first in Delta's curve and every file would hold all topics of

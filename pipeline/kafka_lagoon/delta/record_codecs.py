@@ -29,12 +29,8 @@ CODECS: dict[str, Codec] = {
     "lz4": ("lz4", None),
     "none": ("none", None),
 }
-COMPRESSED = (
-    "key",
-    "value",
-    "headers.list.element.key",
-    "headers.list.element.value",
-)  # other columns are packed already
+# Other columns are packed already.
+COMPRESSED = ("key", "value", "headers.list.element.key", "headers.list.element.value")
 
 _SNAPPY, _ZSTD = pa.Codec("snappy"), pa.Codec("zstd", 1)
 _SNAPPY_IS_QUICKER, _WORTH_IT = 0.45, 0.9  # compressed size of a sample divided by its size

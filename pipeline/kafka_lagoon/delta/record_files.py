@@ -35,9 +35,8 @@ from kafka_lagoon.tables.record_rows import RecordRow
 
 ROW_GROUP_BYTES = 32 << 20  # bytes of decoded records that are held in memory until they are written
 _ROWS_AT_ONCE = 1 << 16  # rows per column write; Parquet's default of 1,024 costs 15 ns a record
-_SCHEMA = pa.schema(
-    map(arrow_field, columns_of(RecordRow))
-)  # the schema of table `records`; importing all tables would load too much
+# The schema of table `records`; importing all tables would load too much.
+_SCHEMA = pa.schema(map(arrow_field, columns_of(RecordRow)))
 _TEXTS, _PARTITION = ("cluster", "cluster_id", "topic", "topic_id", "ingest_id"), "partition"
 _DECODED = tuple(name for name in _SCHEMA.names if name not in (*_TEXTS, _PARTITION))
 _MAY_BE_NULL = tuple(name for name in _DECODED if _SCHEMA.field(name).nullable)

@@ -22,10 +22,8 @@ from kafka_lagoon.frozen import frozen
 _LOCAL = "file:"
 _WRITTEN_AT_ONCE = 8 << 20  # bytes per call: a call into the JVM holds them there three times
 _CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonObjectLogStore.java
-JAVA_ERRORS = (
-    Py4JError,
-    PySparkException,
-)  # exceptions of Java as py4j or PySpark raise them, and those of a JVM that is gone
+# Exceptions of Java as py4j or PySpark raise them, and those of a JVM that is gone.
+JAVA_ERRORS = (Py4JError, PySparkException)
 
 
 @frozen

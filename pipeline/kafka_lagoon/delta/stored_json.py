@@ -8,13 +8,8 @@ from contextlib import contextmanager
 
 from kafka_lagoon.errors import TableError
 
-MALFORMED = (
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    RecursionError,
-)  # what reading other JSON than expected raises
+# Errors that other JSON than expected raises.
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 @contextmanager

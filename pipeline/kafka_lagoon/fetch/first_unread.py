@@ -43,13 +43,8 @@ from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_bytes
 from kafka_lagoon.wire.schema import Versions
 
-_SIZES = (
-    4 << 10,
-    16 << 10,
-    64 << 10,
-    256 << 10,
-    1 << 20,
-)  # bytes of a partition, from try to try; the last one is alone
+# Bytes of a partition, from try to try; the last one is alone.
+_SIZES = (4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
 _REQUEST_BYTES = 4 << 20  # of one answer, at most; the first partition may exceed it
 _ROUND_BYTES = 64 << 20  # of all answers in memory at the same time
 _SPARE_BYTES = 16 << 20  # for a first partition that exceeds its share, so that the others get theirs

@@ -147,9 +147,8 @@ class Recovery:
         """True if an offset is on the leader's own disk, where an empty answer means no records: remote storage may be slow."""
         answers = list_offsets(self._cluster, [self._partition], [LOCAL_START], self._deadline)[LOCAL_START]
         if self._partition in answers.failures:
-            return (
-                answers.failures[self._partition].name == UNSUPPORTED
-            )  # older brokers have no remote storage (KIP-405)
+            # Older brokers have no remote storage (KIP-405).
+            return answers.failures[self._partition].name == UNSUPPORTED
         return answers.answers[self._partition].offset <= offset
 
     def _learn_leader(self, partition: PartitionData) -> bool:

@@ -31,11 +31,8 @@ from kafka_lagoon.topic_partition import TopicPartition
 
 BUFFER_BYTES = 16 << 20
 _OTHERS = (OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER)
-_OF_RECORDS = (
-    MESSAGE_TOO_LARGE,
-    INVALID_RECORD,
-    INVALID_TIMESTAMP,
-)  # errors of records that brokers may not name (KIP-467)
+# Errors of single records, which brokers need not name (KIP-467).
+_OF_RECORDS = (MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP)
 
 
 @frozen

@@ -94,10 +94,8 @@ LIVE = (
 
 RETURNING = Live(group_id="analytics", topics=("orders",))  # joins between the two snapshots and catches up
 ABORTED, ABORTED_RECORDS = "returns", 40  # written in a transaction that is aborted
-EXPIRED, EXPIRED_SHARE = (
-    "metrics",
-    0.5,
-)  # this share of it is deleted, including records that metrics-archive had not read
+# This share of it is deleted, including records that metrics-archive had not read.
+EXPIRED, EXPIRED_SHARE = ("metrics", 0.5)
 
 
 class Workload:

@@ -127,9 +127,8 @@ class Collection:
     chosen: ChosenNames = EVERYTHING
     owners: Owners = NOBODY
     skipped: Sequence[Collector] = ()
-    stored: Mapping[str, StoredTable] = field(
-        default_factory=dict
-    )  # rows that earlier snapshots have stored, by name of the table
+    # Rows that earlier snapshots have stored, by name of the table.
+    stored: Mapping[str, StoredTable] = field(default_factory=dict)
     is_partial: bool = False
     measure: Measure | None = None
     rows: dict[type[Any], Sequence[object]] = field(default_factory=dict)

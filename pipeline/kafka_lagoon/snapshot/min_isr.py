@@ -47,9 +47,8 @@ def read_durability(cluster: Cluster, topics: Sequence[str], deadline: Deadline)
     configs = describe_configs(cluster, TOPIC, topics, deadline, keys=(MIN_INSYNC_REPLICAS,))
     needed = dict(_needed(configs))
     problems = {one.scope.topic: one.name for one in configs.failures if one.scope.topic is not None}
-    failures = [
-        one for one in configs.failures if one.code != UNKNOWN_TOPIC_OR_PARTITION
-    ]  # deleted since the metadata was read
+    # Deleted since the metadata was read.
+    failures = [one for one in configs.failures if one.code != UNKNOWN_TOPIC_OR_PARTITION]
     missing = dict.fromkeys(topic for topic in topics if topic not in needed)
     problems = {**dict.fromkeys(missing, MIN_ISR_NOT_RETURNED), **problems}
     answers, eligible_problem = EligibleAnswers(), None

@@ -111,9 +111,8 @@ def _row(
     problem = refused.get(group.group_id) or (of_offset if is_started else None) or changed
     problem = problem or (LAG_NOT_RETURNED if is_started and lag is None else None)
     problem = problem or _log_problem(partition, log, topology)
-    problem = problem or (
-        group.problem if is_started else NOT_STARTED
-    )  # any other reason goes first, as with NO_COMMIT
+    # Any other reason goes first, as with NO_COMMIT.
+    problem = problem or (group.problem if is_started else NOT_STARTED)
     log_start_offset = log.log_start_offset if log else None
     margin = None if start_offset is None or log_start_offset is None or changed else start_offset - log_start_offset
     return ConsumerLagRow(

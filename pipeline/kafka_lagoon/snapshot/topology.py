@@ -61,9 +61,8 @@ class Topology:
     left_out: int = 0  # topics that are excluded
     described_by: str = ""  # the address of the broker that gave the metadata
     disputed: frozenset[TopicPartition] = frozenset()
-    unasked: Mapping[str, str] = field(
-        default_factory=dict
-    )  # topic -> problem, for topics and partitions that appeared
+    # Problems by topic, of topics and partitions that appeared.
+    unasked: Mapping[str, str] = field(default_factory=dict)
     given_ids: Mapping[str, str] = field(default_factory=dict)  # ids of topics that only later answers had
     _listed: list[TopicPartition] = field(default_factory=list, compare=False, repr=False)  # shared with copies
 

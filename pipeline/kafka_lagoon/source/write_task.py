@@ -30,10 +30,8 @@ from kafka_lagoon.source.write_options import NO_TRANSACTIONS, OF_TASKS, OF_THE_
 from kafka_lagoon.topic_partition import TopicPartition
 
 _NO_CODE = -1
-_QUERY_ID, _BATCH_ID = (
-    "sql.streaming.queryId",
-    "streaming.sql.batchId",
-)  # properties that Spark passes to the tasks of a micro-batch
+# Properties that Spark passes to the tasks of a micro-batch.
+_QUERY_ID, _BATCH_ID = ("sql.streaming.queryId", "streaming.sql.batchId")
 _INT32 = pa.int32()
 _CLAIM_MS = 60_000
 _REPEATED = (

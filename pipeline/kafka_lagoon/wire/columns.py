@@ -21,9 +21,8 @@ from kafka_lagoon.wire.schema import Array, Field, Nested, Scalar, Text, fields_
 T = TypeVar("T")
 
 Column = list[Any]
-Fill = Callable[
-    [Frame, int, int, list[Any]], int
-]  # reads structs from a position on into columns, returns where they end
+# Reads structs into columns from a position on, and returns the position after them.
+Fill = Callable[[Frame, int, int, list[Any]], int]
 
 
 class Readers(NamedTuple):
@@ -193,9 +192,8 @@ class _Together(Builder):
         self._starts = {field.name: start for field, start in zip(self._fields, starts, strict=False)}
         texts = [(start, b"\1") for start, field in zip(starts, self._fields, strict=False) if field in self._texts]
         wide = [(start + place, b"\0") for start, _ in texts for place in (0, 1)]
-        self._expected = (
-            [*texts, (starts[-1], b"\0")] if flexible else wide
-        )  # the bytes of a plain struct at a position
+        # The bytes of a plain struct at a position.
+        self._expected = [*texts, (starts[-1], b"\0")] if flexible else wide
         self._form = Struct(">" + "".join(codes) + ("x" if flexible else ""))
 
     def new(self) -> list[Any]:

@@ -29,9 +29,8 @@ from kafka_lagoon.times import FORMS, Moment
 TOPICS, GROUPS = "topics_published", "consumer_groups_published"
 
 _FEW = 100  # names that are listed in a statement
-_PRIVATE_USE = range(
-    0xE000, 0xF900
-)  # characters that hardly any name has, and that mean nothing in a regular expression
+# Characters that hardly any name has, and that mean nothing in a regular expression.
+_PRIVATE_USE = range(0xE000, 0xF900)
 
 Value = int | str  # value of a question mark in a statement
 

@@ -98,9 +98,8 @@ class FetchRequest:
     session_epoch: Int32 = wire(since=7, default=NO_SESSION_EPOCH, ignorable=True)
     topics: tuple[FetchTopic, ...]
     forgotten_topics_data: tuple[ForgottenTopic, ...] = wire(since=7)
-    rack_id: String = wire(
-        since=11, default=NO_RACK, ignorable=True
-    )  # KIP-392: with a rack, followers may be preferred
+    # KIP-392: with a rack, followers may be preferred.
+    rack_id: String = wire(since=11, default=NO_RACK, ignorable=True)
 
 
 @struct
