@@ -23,11 +23,8 @@ from kafka_lagoon.records.kernel_cache import cache_folder as kernel_folder
 
 CLONE = Path(__file__).resolve().parent.parent
 _SOURCES = ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "conf", "jobs", "pipeline")
-_SUBMIT = (
-    "spark-submit",
-    "find-spark-home",
-    "find_spark_home.py",
-)  # commands of spark-submit that pip installs from PySpark
+# Commands of spark-submit that pip installs from PySpark.
+_SUBMIT = ("spark-submit", "find-spark-home", "find_spark_home.py")
 
 
 @dataclass(frozen=True)

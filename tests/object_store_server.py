@@ -62,9 +62,8 @@ class Observed:
             answer = respond
 
         def noting(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
-            chunked = environ.get(
-                "HTTP_X_AMZ_DECODED_CONTENT_LENGTH"
-            )  # as Arrow uploads parts, without the length of the body
+            # As Arrow uploads parts, without the length of the body.
+            chunked = environ.get("HTTP_X_AMZ_DECODED_CONTENT_LENGTH")
             received, sent = int(chunked or environ.get("CONTENT_LENGTH") or 0), _body_bytes(method, headers)
             self._note(status[:3], *what, received, sent)
             return answer(status, headers, *rest)

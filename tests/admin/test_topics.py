@@ -72,9 +72,8 @@ def test_a_creation_is_sent_once(state: FakeCluster, cluster: Cluster) -> None:
 
 def test_large_topics_are_created_in_several_requests(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
     """Controllers refuse more than 10,000 records of metadata at once."""
-    cluster = connect(
-        request_timeout_ms=30_000, default_api_timeout_ms=30_000
-    )  # the fake broker makes 10,000 partitions
+    # The fake broker makes 10,000 partitions.
+    cluster = connect(request_timeout_ms=30_000, default_api_timeout_ms=30_000)
     assert create_topics(cluster, [new(f"t{number}", 2_000) for number in range(5)], soon()) == {}
     assert state.count(CREATE_TOPICS.key) == 3
 

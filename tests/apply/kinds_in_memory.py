@@ -38,9 +38,8 @@ class Things:
     """The resources of a cluster by name, the answers to requests about names, and the requests."""
 
     live: dict[str, State | Failure] = field(default_factory=dict)
-    answers: dict[str, Failure | Answered] = field(
-        default_factory=dict
-    )  # names whose `send` raises after the change ...
+    # Names whose `send` raises after the change ...
+    answers: dict[str, Failure | Answered] = field(default_factory=dict)
     undone: set[str] = field(default_factory=set)  # ... except for these names
     invalid: dict[str, Failure] = field(default_factory=dict)  # results of the validation
     already: frozenset[int] = frozenset()  # error codes that say that there is nothing to do any more

@@ -23,9 +23,8 @@ from tests.integration.state import create_topics, delete_topics
 _GB = float(os.environ.get("BENCH_COST_GB", "1"))
 _PARTITIONS = int(os.environ.get("BENCH_COST_PARTITIONS", "1000"))
 _ROUNDS = int(os.environ.get("BENCH_COST_ROUNDS", "2"))
-_COMMITS = int(
-    os.environ.get("BENCH_COST_COMMITS", "12")
-)  # before the first measured run; a checkpoint is written every 30
+# Before the first measured run; a checkpoint is written every 30.
+_COMMITS = int(os.environ.get("BENCH_COST_COMMITS", "12"))
 _CODECS = ("none", "zstd")
 _KEY_BYTES = 16
 _LOCAL_BYTES = IngestSettings().local_max_bytes  # an ingest starts Spark for more, and so does a restore from a folder

@@ -18,11 +18,8 @@ _IMPORTED_AS = {
     "delta-spark": "delta",
     "confluent-kafka": "confluent_kafka",
 }
-_COME_WITH_OTHERS = {
-    "llvmlite",
-    "py4j",
-    "markupsafe",
-}  # packages of numba, PySpark and Jinja, which this project imports, too
+# Packages of numba, PySpark and Jinja, which this project imports, too.
+_COME_WITH_OTHERS = {"llvmlite", "py4j", "markupsafe"}
 
 
 def lacking(package: str) -> int:

@@ -34,13 +34,11 @@ class FakePartition:
     high_watermark: int = 0
     last_stable_offset: int | None = None
     error_code: int = 0
-    refused: dict[tuple[int, int], int] = field(
-        default_factory=dict
-    )  # requested (timestamp, isolation level) -> error code
+    # Requested (timestamp, isolation level) -> error code.
+    refused: dict[tuple[int, int], int] = field(default_factory=dict)
     log: list[FakeBatch] = field(default_factory=list)
-    segments: list[int] = field(
-        default_factory=lambda: [0]
-    )  # first offsets of segments; no response goes beyond one segment
+    # First offsets of segments; no response goes beyond one segment.
+    segments: list[int] = field(default_factory=lambda: [0])
     epoch_ends: dict[int, int] = field(default_factory=dict)  # leader epoch -> offset after its last record
     times: tuple[tuple[int, int], ...] = ()  # (timestamp, offset) of some records, ascending
     size: int = 0
@@ -132,12 +130,10 @@ class FakeCluster:
     transactions: dict[str, FakeTransaction] = field(default_factory=dict)
     producers: dict[tuple[str, int], tuple[Any, ...]] = field(default_factory=dict)  # for DescribeProducers
     markers: list[Any] = field(default_factory=list)  # directory, by (node, topic, partition), if moved
-    configs: dict[tuple[int, str], dict[str, str | None]] = field(
-        default_factory=dict
-    )  # explicitly set, by (type, name)
-    log_dirs: dict[tuple[int, str, int], str] = field(
-        default_factory=dict
-    )  # log directory, by (node, topic, partition), if moved
+    # Explicitly set, by (type, name).
+    configs: dict[tuple[int, str], dict[str, str | None]] = field(default_factory=dict)
+    # Log directory, by (node, topic, partition), if moved.
+    log_dirs: dict[tuple[int, str, int], str] = field(default_factory=dict)
     reassignments: tuple[Any, ...] = ()  # for ListPartitionReassignments, by topic
     faults: list[Fault] = field(default_factory=list)
     requests: list[tuple[int, int, int]] = field(default_factory=list)  # (node, api key, version), in order of arrival

@@ -10,11 +10,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.integration import every_broker
 
 RECORDS = 120
-_COORDINATOR_MOVES = {
-    14,
-    15,
-    16,
-}  # errors of a coordinator that loads the group, is not elected yet, or is another broker
+# Errors of a coordinator that loads the group, is not elected yet, or is another broker.
+_COORDINATOR_MOVES = {14, 15, 16}
 
 
 def create_topics(bootstrap_servers: str, topics: list[NewTopic]) -> None:

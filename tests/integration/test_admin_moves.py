@@ -204,9 +204,8 @@ def test_voters(administered: Administered, hand: Hand) -> None:
     assert (again.code, "it has no vote" in again.beside) == (1, True)
     properties = Path(administered.kafka.data_folders(3)[0]).parent.joinpath("server.properties").read_text()
     (listener,) = re.findall(r"CONTROLLER://127\.0\.0\.1:\d+", properties)
-    wait_until(
-        lambda: hand.run("add-voter", "3", "--listener", listener).code == 0
-    )  # once it follows as an observer again
+    # Once it follows as an observer again.
+    wait_until(lambda: hand.run("add-voter", "3", "--listener", listener).code == 0)
     assert _voters(administered) == {1, 2, 3}
     hand.has_nothing_to_do("add-voter", "3", "--listener", listener)
 

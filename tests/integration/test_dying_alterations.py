@@ -78,9 +78,8 @@ def check_point(administered: Administered, warehouse: Path, prefix: str, point:
     exit_code = run(administered, warehouse, prefix, point)
     assert exit_code in (0, -SIGKILL)
     said = outcomes(warehouse, prefix)
-    done = {
-        name for name, outcome in said.items() if outcome == "done"
-    }  # brokers learn late what the controller has done
+    # Brokers learn late what the controller has done.
+    done = {name for name, outcome in said.items() if outcome == "done"}
     every_broker.wait_until(
         lambda: all(is_changed for name, is_changed in changed(administered, prefix).items() if name in done)
     )

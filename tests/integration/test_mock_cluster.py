@@ -175,9 +175,8 @@ def test_commits_are_found(mock: Mock, cluster: Cluster) -> None:
     coordinator_id = cluster.coordinator_of("readers", GROUP)
     assert coordinator_id is not None
     coordinator = cluster.brokers[coordinator_id]
-    requested = OffsetFetchTopic(
-        name=partition.topic, partition_indexes=(0, 1)
-    )  # mock brokers take null, which means all topics, for none
+    # Mock brokers take null, which means all topics, for none.
+    requested = OffsetFetchTopic(name=partition.topic, partition_indexes=(0, 1))
     request = OffsetFetchRequest(group_id="readers", topics=(requested,))
     (topic,) = coordinator.ask(OFFSET_FETCH, request, soon(), Versions(0, 7)).topics
     assert [(one.partition_index, one.committed_offset, one.error_code) for one in topic.partitions] == [

@@ -99,12 +99,8 @@ def snapshot_by(settings: Mapping[str, str]) -> Snapshot:
 def facts(snapshot: Snapshot) -> Facts:
     """Return the parts of a snapshot that do not depend on user, listener and time."""
     how = {"host", "port", "read_at_ms", "usable_bytes", "duration_ms"}
-    moving = (
-        CoverageRow,
-        SnapshotRow,
-        QuorumStateRow,
-        DelegationTokenRow,
-    )  # only listeners with authentication return tokens
+    # Only listeners with authentication return tokens.
+    moving = (CoverageRow, SnapshotRow, QuorumStateRow, DelegationTokenRow)
     kinds = [kind for kind in snapshot.rows if kind not in moving]
     tables = {
         kind.__name__: [

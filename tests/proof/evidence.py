@@ -215,9 +215,8 @@ class Evidence:
     # Producers
     committed: Digests = field(default_factory=dict)  # acknowledged, and their transaction was committed
     aborted: Digests = field(default_factory=dict)  # acknowledged, and their transaction was aborted
-    sent: Mapping[str, Collection[str]] = field(
-        default_factory=dict
-    )  # by topic id, all that may be there: not the aborted
+    # By topic id, all that may be there: not the aborted.
+    sent: Mapping[str, Collection[str]] = field(default_factory=dict)
     # Kafka, as librdkafka reads it at the end
     in_log: Digests = field(default_factory=dict)
     keys: Mapping[Partition, Mapping[int, bytes | None]] = field(default_factory=dict)  # of compacted topics
@@ -230,12 +229,10 @@ class Evidence:
     archived: Mapping[tuple[str, Partition], int] = field(default_factory=dict)  # rows of records by run and partition
     ranges: Sequence[Range] = ()
     in_order: bool = True  # rows of a partition lie in the order of their offsets in each data file
-    erased: Mapping[tuple[str, Partition], Collection[int]] = field(
-        default_factory=dict
-    )  # DELETE, retention, kept RESTORE
-    archived_from: Mapping[Partition, int] = field(
-        default_factory=dict
-    )  # first offset of ranges that retention has removed
+    # DELETE, retention, kept RESTORE.
+    erased: Mapping[tuple[str, Partition], Collection[int]] = field(default_factory=dict)
+    # First offset of ranges that retention has removed.
+    archived_from: Mapping[Partition, int] = field(default_factory=dict)
     rollbacks: Sequence[Rollback] = ()
     ranges_since_ms: int = 0  # somebody has removed ranges before
     has_stepped: bool = False  # times in ranges may be wrong

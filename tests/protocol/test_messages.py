@@ -159,9 +159,8 @@ def test_work_is_limited() -> None:
 @each_case
 def test_no_length_is_believed(case: Case) -> None:
     """A false length of gigabytes in any field costs neither memory nor work: a few calls per received byte."""
-    decode(
-        case.cls, case.version, case.flexible, encode(case.cls(), case.version, case.flexible)
-    )  # composes the reader first
+    # Composes the reader first.
+    decode(case.cls, case.version, case.flexible, encode(case.cls(), case.version, case.flexible))
     tracemalloc.start()
     for payload in _overblown(case):
         with contextlib.suppress(DecodeError), _at_most(CALLS_PER_BYTE * len(payload)):

@@ -148,11 +148,8 @@ def test_records_of_others_are_reported(cluster: Cluster, state: FakeCluster) ->
     assert (row.problem, row.other_records, row.other_offsets) == ("OTHER_RECORDS", 3, "1-2, 8")
     first_alone = replace(written(cluster, state, range(3, 8)), offset_map=replace(offset_map, ranges=ranges[:1]))
     row = receipt_of(cluster, first_alone)
-    assert (row.problem, row.other_records, row.other_offsets) == (
-        None,
-        0,
-        None,
-    )  # records before and after those of the restore do not matter
+    # Records before and after those of the restore do not matter.
+    assert (row.problem, row.other_records, row.other_offsets) == (None, 0, None)
 
 
 def test_what_others_wrote_may_be_deleted(cluster: Cluster, state: FakeCluster) -> None:

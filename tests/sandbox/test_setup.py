@@ -95,9 +95,8 @@ def test_a_release_needs_a_clean_tree_and_a_section(tmp_path: Path) -> None:
     changelog.write_text(heading.sub(f"## {version} (unreleased)", changelog.read_text()))
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
-        alone = {
-            name: value for name, value in os.environ.items() if not name.startswith("MAKE")
-        }  # make runs the tests
+        # Make runs the tests.
+        alone = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
         return subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, text=True, check=False)
 
     commit = ("git", "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "--quiet", "--all", "-m", "x")

@@ -171,9 +171,8 @@ def test_a_table_that_asks_for_itself_says_what_it_needs() -> None:
     for table in COLLECTORS:
         if table.phase is Phase.DETAILS:
             assert table.apis, table.name
-            assert table.permissions or set(table.apis) == {API_VERSIONS}, (
-                table.name
-            )  # ApiVersions is sent before authentication
+            # ApiVersions is sent before authentication.
+            assert table.permissions or set(table.apis) == {API_VERSIONS}, table.name
         else:
             assert table.required, table.name
             assert not table.may_be_skipped, table.name

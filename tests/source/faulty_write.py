@@ -70,9 +70,8 @@ class StruckSource(LagoonSource):
 def main(servers: str, topic: str, transactions: str, master: str) -> None:
     """Write the rows, in small Arrow batches and requests."""
     builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
-    builder = builder.config(
-        "spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"]
-    )  # for executors with their own environment
+    # For executors with their own environment.
+    builder = builder.config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"])
     builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", "50")
     builder = builder.config("spark.speculation", str(FAULT == "stall").lower()).config(
         "spark.speculation.interval", "200ms"

@@ -76,9 +76,8 @@ def check_once(kafka: LocalKafka, fault: str, master: str, options: str = "") ->
     done = job(kafka, topic, "task", fault, master, options)
     assert done.returncode == 0, done.stderr
     assert committed(kafka, topic) == list(range(ROWS))
-    assert (
-        len(consume(kafka, {topic: 0}, "read_uncommitted")[topic]) > ROWS // 2
-    )  # records of the first attempt are aborted
+    # Records of the first attempt are aborted.
+    assert len(consume(kafka, {topic: 0}, "read_uncommitted")[topic]) > ROWS // 2
 
 
 @pytest.mark.proof

@@ -76,10 +76,8 @@ def test_an_extension_that_was_not_done_failed(state: FakeCluster, carry_out: Ca
 def test_a_timeout_is_no_failure(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
     """Topics are described after a timeout: they were created, extended and deleted in spite of the error."""
     creation = create_topic("new", partitions=3, configs={"flush.ms": "5"})
-    state.faults += [
-        right(CREATE_TOPICS.key),
-        timed_out(CREATE_TOPICS.key),
-    ]  # requests of the validation and of the execution
+    # Requests of the validation and of the execution.
+    state.faults += [right(CREATE_TOPICS.key), timed_out(CREATE_TOPICS.key)]
     state.faults += [right(CREATE_PARTITIONS.key), timed_out(CREATE_PARTITIONS.key), lost(DELETE_TOPICS.key)]
     assert endings(carry_out([creation])) == [("done", "REQUEST_TIMED_OUT")]
     assert endings(carry_out([extend_topic("new", 3, 4)])) == [("done", "REQUEST_TIMED_OUT")]

@@ -265,9 +265,8 @@ def restore_target(world: World) -> Outcome:
         "defaults": rows_of([] if isinstance(defaults, Failure) else [defaults]),
     }
     reported = {f"failure {one.api} {one.scope} {one.name}" for one in refusals}
-    reported |= {
-        f"{name} is to be created" for name, one in topics.items() if one is None
-    }  # which brokers refuse if it exists
+    # Which brokers refuse if it exists.
+    reported |= {f"{name} is to be created" for name, one in topics.items() if one is None}
     return Outcome(facts=facts, reported=frozenset(reported))
 
 

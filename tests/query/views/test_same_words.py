@@ -72,10 +72,8 @@ def test_lists_come_from_the_apis_that_tables_declare() -> None:
     (view,) = (view for view in VIEWS if view.name == "table_coverage")
     sources = re.findall(r"\('(\w+)', '(\w+)', (?:TRUE|FALSE), (?:TRUE|FALSE)\)", view.sql)
     declared = {table.name: {api.name for api in table.apis} for table in COLLECTORS}
-    listing = {
-        "committed_offsets": {"ListGroups"},
-        "features": {"ApiVersions"},
-    }  # tables of groups; every connection sends ApiVersions
+    # Tables of groups; every connection sends ApiVersions.
+    listing = {"committed_offsets": {"ListGroups"}, "features": {"ApiVersions"}}
     assert sources
     for table, api in sources:
         assert api in declared[table] | listing.get(table, set())
