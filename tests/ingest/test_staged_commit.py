@@ -150,7 +150,7 @@ def test_next_offsets_that_the_other_writer_keeps(by_kernel: Writer, warehouse: 
     """The message names the settings, and does not advise to remove tables; it is the same for both writers and two folders."""
     ingest(by_kernel, 1, 5)
     with pytest.raises(
-        TableError, match=r"^table records has records .* another records\.writer or in another records\.staging"
+        TableError, match=r"^table records has records .* another records\.writer or records\.staging"
     ):
         ingest(spark_writer(warehouse, tmp_path), 2, 9)
     ingest(by_kernel, 3, 9)
@@ -163,7 +163,7 @@ def test_next_offsets_that_are_staged_elsewhere(by_kernel: Writer, warehouse: Wa
     ingest(spark_writer(warehouse, tmp_path), 1, 5)
     for writer in (by_kernel, spark_writer(warehouse, tmp_path / "other")):
         with pytest.raises(
-            TableError, match=r"^table records has records .* another records\.writer or in another records\.staging"
+            TableError, match=r"^table records has records .* another records\.writer or records\.staging"
         ):
             ingest(writer, 2, 9)
 

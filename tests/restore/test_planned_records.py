@@ -52,7 +52,7 @@ def progress_of(plan: RestorePlan, next_offset: int) -> Progress:
 def go_on(lake: Warehouse, plan: RestorePlan, next_offset: int = 0) -> list[str]:
     """Continue a restore; return the notes."""
     topics = archive(lake)
-    files = {topic.topic: files_of(lake, topic) for topic in topics}
+    files = files_of(lake, topics)
     return refuse_removed(lake, plan, progress_of(plan, next_offset), topics, files, 1 << 24)
 
 
