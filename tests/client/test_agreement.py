@@ -122,6 +122,17 @@ def _without_2_alone(answer: MetadataResponse) -> MetadataResponse:
     return replace(answer, brokers=answer.brokers[::2])
 
 
+def test_a_broker_that_names_wrong_addresses(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """None of them can be reached, so another bootstrap server is asked than the one that gave them."""
+
+    def renamed(answer: MetadataResponse) -> MetadataResponse:
+        return replace(answer, brokers=tuple(replace(broker, host="nowhere.invalid") for broker in answer.brokers))
+
+    state.faults.append(Fault(METADATA.key, Altered(renamed), 1, 1_000))
+    answer = agreed_metadata(connect(), None, Deadline.after(CLOCK, 5_000))
+    assert {broker.node_id: broker.host for broker in answer.brokers} == dict.fromkeys((1, 2, 3), "127.0.0.1")
+
+
 def test_how_long_a_broker_throttled_us_is_no_difference(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
     """It is about the answer, and two brokers agree on the rest."""
 

@@ -254,8 +254,11 @@ class Cluster:
 
         A broker in `other_than` comes before one that failed: a second opinion is not worth a timeout for each request.
         """
-        known = sorted(self.brokers.values(), key=lambda broker: (broker.failing, broker.address in other_than))
-        return [*known, *self._bootstrap]
+
+        def rank(broker: Broker) -> tuple[bool, bool]:
+            return broker.failing, broker.address in other_than
+
+        return [*sorted(self.brokers.values(), key=rank), *sorted(self._bootstrap, key=rank)]
 
     def _may_be_newer(self, broker: Broker) -> bool:
         """True if the broker may be asked after another one was too old: not if it was asked already, or may cost a timeout."""
