@@ -149,9 +149,7 @@ def test_files_of_others_in_the_staging_folder(warehouse: Warehouse, tmp_path: P
 def test_next_offsets_that_the_other_writer_keeps(by_kernel: Writer, warehouse: Warehouse, tmp_path: Path):
     """The message names the settings, and does not advise to remove tables; it is the same for both writers and two folders."""
     ingest(by_kernel, 1, 5)
-    with pytest.raises(
-        TableError, match=r"^table records has records .* another records\.writer or records\.staging"
-    ):
+    with pytest.raises(TableError, match=r"^table records has records .* another records\.writer or records\.staging"):
         ingest(spark_writer(warehouse, tmp_path), 2, 9)
     ingest(by_kernel, 3, 9)
     assert contents(warehouse)[:2] == (list(range(9)), [(0, 5), (5, 9)])
