@@ -45,6 +45,13 @@ def test_rows_are_ordered() -> None:
     assert [(row.resource_name, row.principal) for row in rows] == [("a", "User:c"), ("b", "User:a"), ("b", "User:b")]
 
 
+def test_an_acl_that_is_listed_twice_is_one_row() -> None:
+    """Within a resource, and where the resource itself is listed twice."""
+    twice = resource("a", acl("User:a"), acl("User:a"))
+    [row] = acl_rows(DescribeAclsResponse(error_code=0, resources=(twice, twice)))
+    assert (row.resource_name, row.principal) == ("a", "User:a")
+
+
 def test_numbers_without_a_name_are_kept() -> None:
     """An operation of a newer broker is UNKNOWN_n, and its ACL has a row."""
     newer = resource("x", acl("User:a", 99, 98), resource_type=97, pattern_type=96)
