@@ -99,6 +99,25 @@ def test_a_replica_twice(state: FakeCluster, cluster: Cluster) -> None:
         assert [failure.name for failure in quorum_failures(response)] == ["CONTRADICTORY_ANSWER"]
 
 
+@pytest.mark.usefixtures("kraft")
+def test_the_metadata_log_twice(state: FakeCluster, cluster: Cluster) -> None:
+    """In one list or in two: there is one metadata log with one partition."""
+
+    def partition_twice(response: DescribeQuorumResponse) -> DescribeQuorumResponse:
+        (topic,) = response.topics
+        return replace(response, topics=(replace(topic, partitions=topic.partitions * 2),))
+
+    def topic_twice(response: DescribeQuorumResponse) -> DescribeQuorumResponse:
+        return replace(response, topics=response.topics * 2)
+
+    state.quorum = LOG
+    for twice in (partition_twice, topic_twice):
+        state.faults = [Fault(DESCRIBE_QUORUM.key, Altered(twice), times=2)]
+        response = describe_quorum(cluster, soon())
+        assert not isinstance(response, Failure)
+        assert [failure.name for failure in quorum_failures(response)] == ["CONTRADICTORY_ANSWER"]
+
+
 def test_brokers_on_zookeeper_have_no_quorum(cluster: Cluster) -> None:
     """Brokers on ZooKeeper do not offer the API."""
     refused = describe_quorum(cluster, soon())

@@ -31,10 +31,12 @@ def describe_quorum(cluster: Cluster, deadline: Deadline) -> DescribeQuorumRespo
 
 
 def quorum_failures(response: DescribeQuorumResponse) -> Iterator[Failure]:
-    """The error of the metadata log inside the answer, or that the answer leaves it out."""
+    """The error of the metadata log inside the answer, that the answer leaves it out, or what it has twice."""
     partitions = list(quorum_partitions(response))
     if not partitions:
         yield own_failure(DESCRIBE_QUORUM, Scope.cluster(), NOT_RETURNED, "the answer leaves out the metadata log")
+    if len(partitions) > 1:
+        yield own_failure(DESCRIBE_QUORUM, Scope.cluster(), CONTRADICTION, "the metadata log is described twice")
     if any(len({one.name for one in node.listeners}) < len(node.listeners) for node in response.nodes):
         yield own_failure(DESCRIBE_QUORUM, Scope.cluster(), CONTRADICTION, "a controller has a listener twice")
     for partition in partitions:
