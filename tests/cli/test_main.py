@@ -244,8 +244,16 @@ def test_options_of_all_verbs_may_stand_before_the_verb(capsys: pytest.CaptureFi
     assert "no such command" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["sql", "report", "metrics", "plan"])
-def test_an_empty_name_of_a_file_is_refused(command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        *((command, "--out") for command in ("sql", "report", "metrics", "plan")),
+        *(("kafka lag", option) for option in ("--conf", "--kafka-properties")),
+        ("snapshot", "--log-file"),
+        ("admin reassign", "--file"),
+    ],
+)
+def test_an_empty_name_of_a_file_is_refused(command: str, option: str) -> None:
     """A variable of a script may be empty: the path would be the current folder, which fails when all is done."""
-    with pytest.raises(UsageError, match="--out: '' is empty: give it a value"):
-        options_of(command, ["--out", "", *(["state.toml"] if command == "plan" else [])])
+    with pytest.raises(UsageError, match=f"{option}: '' is empty: give it a value"):
+        options_of(command, [option, "", *(["state.toml"] if command == "plan" else [])])

@@ -97,11 +97,11 @@ def add_settings_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options that name settings."""
     parser.add_argument(
         "--conf",
-        type=Path,
+        type=file_path,
         metavar="FILE",
         help="TOML file with settings; default: the file that LAGOON_CONF names, else ./lagoon.toml if it exists",
     )
-    parser.add_argument("--kafka-properties", type=Path, metavar="FILE", help="properties file of a Java client")
+    parser.add_argument("--kafka-properties", type=file_path, metavar="FILE", help="properties file of a Java client")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="set one setting, e.g. kafka.client_id=night"
     )
@@ -148,7 +148,7 @@ def not_empty(text: str) -> str:
 
 
 def file_path(text: str) -> Path:
-    """Parse the path of a file to write; refuse an empty one, which would be the current folder."""
+    """Parse the path of a file; refuse an empty one, which would be the current folder."""
     return Path(not_empty(text))
 
 

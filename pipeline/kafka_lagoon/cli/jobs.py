@@ -6,10 +6,9 @@ It ends with an event `run_finished`, even if settings or arguments are wrong.
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable
-from pathlib import Path
 
 from kafka_lagoon import log
-from kafka_lagoon.cli.arguments import add_settings_options, add_warehouse
+from kafka_lagoon.cli.arguments import add_settings_options, add_warehouse, file_path
 from kafka_lagoon.cli.command import Invocation, Kind
 from kafka_lagoon.cli.conf_file import conf_file
 from kafka_lagoon.cli.outcome import with_event
@@ -28,7 +27,7 @@ def add_log_file(parser: ArgumentParser) -> None:
     """Declare `--log-file`."""
     parser.add_argument(
         "--log-file",
-        type=Path,
+        type=file_path,
         metavar="FILE",
         help="append the log (JSON lines) to this file instead of standard error",
     )

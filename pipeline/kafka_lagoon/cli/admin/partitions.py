@@ -14,7 +14,7 @@ from kafka_lagoon.apply.kinds.moves import cancel, move_replica, placements, rea
 from kafka_lagoon.apply.kinds.partitions import elect_leader
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.selection import SPELLING, Partitions, Selected, find, moved, selected
-from kafka_lagoon.cli.arguments import MOST_INT32, number_from
+from kafka_lagoon.cli.arguments import MOST_INT32, file_path, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.permissions import MOVES
@@ -53,7 +53,7 @@ def _declare_reassignment(parser: ArgumentParser) -> None:
         help="new replicas of a partition, the preferred leader first: orders:0=2,3,1",
     )
     parser.add_argument(
-        "--file", type=Path, metavar="FILE", help="JSON file with reassignments, as kafka-reassign-partitions takes it"
+        "--file", type=file_path, metavar="FILE", help="JSON file with reassignments, as kafka-reassign-partitions takes it"
     )
 
 
