@@ -53,7 +53,10 @@ def _declare_reassignment(parser: ArgumentParser) -> None:
         help="new replicas of a partition, the preferred leader first: orders:0=2,3,1",
     )
     parser.add_argument(
-        "--file", type=file_path, metavar="FILE", help="JSON file with reassignments, as kafka-reassign-partitions takes it"
+        "--file",
+        type=file_path,
+        metavar="FILE",
+        help="JSON file with reassignments, as kafka-reassign-partitions takes it",
     )
 
 
