@@ -16,6 +16,7 @@ from deltalake import DeltaTable
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from kafka_lagoon.delta import old_rows
 from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.maintain import Maintained, MaintainOptions, maintain
@@ -314,6 +315,16 @@ def test_a_dry_run_counts_ranges_only_with_their_records(tables: Sequence[Table]
     kernel = Mock(live_files=lambda _: [file])
     old_rows = OldRows(Mock(kernel=kernel), BY_DAYS.retention, BY_DAYS.keep_hours, CLOCK)
     assert [old_rows.would_go(table, [file]).days for table in tables] == [days] * len(tables)
+
+
+def test_many_days_that_go_as_a_whole_are_one_commit() -> None:
+    """Their files are not read, so their size does not matter: the first run with a retention may remove years."""
+    file = LiveFile(path="f", day=MIDNIGHT.date(), size=1 << 30, modified_at_ms=0, rows=5)
+    days = [file.day - timedelta(days=number) for number in range(1_000)]
+    whole = {day: old_rows._Day(files=[replace(file, day=day)], kept=frozenset(), rows=5) for day in days}
+    assert [len(batch) for batch in old_rows._batches(whole, 256 << 20)] == [1_000]
+    thinned = {day: replace(of_day, kept=frozenset({"kept"})) for day, of_day in whole.items()}
+    assert [len(batch) for batch in old_rows._batches(thinned, 256 << 20)] == [1] * 1_000
 
 
 def test_records_that_a_truncation_took_back(warehouse: Warehouse) -> None:

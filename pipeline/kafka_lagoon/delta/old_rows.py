@@ -37,6 +37,9 @@ _READERS_HOURS = 20
 _HOUR_MS = 3_600_000
 _CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 _READ_AT_ONCE = 16  # files; on object stores each is a request
+_REMOVAL_BYTES = (
+    10_000  # as much as this costs a file that is only taken out of the log, in one commit with some 25,000 others
+)
 _SNAPSHOTS = STATE_TABLES[-1]
 _COLUMNS = ("snapshot_id", "cluster", "cluster_id", "captured_at", "status", "tables")
 
@@ -258,11 +261,11 @@ def _by_day(snapshots: Iterable[PublishedSnapshot]) -> Mapping[date, Sequence[Pu
 
 
 def _batches(days: Mapping[date, _Day], most_bytes: int) -> Iterator[Mapping[date, _Day]]:
-    """Days of about that many bytes together, because each commit has a cost."""
+    """Days of about that many bytes together, because each commit has a cost. Files of which no row is kept are not read."""
     batch: dict[date, _Day] = {}
     size = 0
     for number, day in days.items():
-        of_day = sum(file.size for file in day.files)
+        of_day = sum(file.size if day.kept else min(file.size, _REMOVAL_BYTES) for file in day.files)
         if batch and size + of_day > most_bytes:
             yield batch
             batch, size = {}, 0
