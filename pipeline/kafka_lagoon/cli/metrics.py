@@ -12,9 +12,9 @@ from kafka_lagoon.cli.arguments import add_table_options, file_path
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.engines import connected
 from kafka_lagoon.cli.file_modes import loaded
+from kafka_lagoon.cli.out_files import writing
 from kafka_lagoon.cli.pipes import write, write_utf8
 from kafka_lagoon.cli.terminal import COMPLETE
-from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.metrics.exposition import exposition
 from kafka_lagoon.metrics.snapshots import missing_samples, snapshot_samples
 from kafka_lagoon.metrics.tables import RELATIONS, newest_facts, window_of_newest
@@ -43,10 +43,8 @@ def _metrics(call: Invocation) -> int:
         text = exposition(samples)
         write(_harmless(text) if sys.stdout.isatty() else [text])
         return COMPLETE
-    try:
+    with writing(out):
         replace_file(out, samples)
-    except OSError as error:
-        raise ConfigError([f"--out {out}: {error.strerror}"]) from error
     return COMPLETE
 
 

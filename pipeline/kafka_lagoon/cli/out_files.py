@@ -11,8 +11,14 @@ from kafka_lagoon.whole_files import whole_file
 @contextmanager
 def out_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path, which is renamed to `path` at the end; TableError if the file cannot be written."""
+    with writing(path), whole_file(path) as part:
+        yield part
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise TableError instead of OSError while the file of --out is written."""
     try:
-        with whole_file(path) as part:
-            yield part
+        yield
     except OSError as error:
         raise TableError(f"--out {path}: {error.strerror or error}") from error

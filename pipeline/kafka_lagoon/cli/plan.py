@@ -12,11 +12,10 @@ from kafka_lagoon.cli.arguments import file_path
 from kafka_lagoon.cli.clusters import add_cluster_options, chosen_cluster, connected
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.desired_files import HELP, desired_of
+from kafka_lagoon.cli.out_files import out_file
 from kafka_lagoon.cli.output import failure_lines
 from kafka_lagoon.cli.permissions import OF_THE_FILE, Requirement
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn
-from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.whole_files import whole_file
 
 
 def _declare(parser: ArgumentParser) -> None:
@@ -75,11 +74,8 @@ def json_lines(plan: PlanResult) -> Iterator[str]:
 
 
 def _write(path: Path, plan: PlanResult) -> None:
-    try:
-        with whole_file(path) as part:
-            part.write_text("".join(f"{line}\n" for line in json_lines(plan)), "utf-8")
-    except OSError as error:
-        raise ConfigError([f"--out {path}: {error.strerror}"]) from error
+    with out_file(path) as part:
+        part.write_text("".join(f"{line}\n" for line in json_lines(plan)), "utf-8")
 
 
 COMMAND = Command(
