@@ -31,7 +31,10 @@ export SPARK_CONF_DIR := $(CURDIR)/conf
 # Tests start hundreds of Python processes: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: spark packages delta classes kernels
+# What the demo and tests need beside the environment is made with it, on the core that is idle by then.
+WITH_KAFKA := $(if $(filter demo test proof proof-long bench $(KAFKA),$(MAKECMDGOALS)),kafka)
+
+.PHONY: spark packages delta classes kernels kafka
 .PHONY: help setup demo test quick proof proof-long lint types bench snapshot ingest restore maintain apply report lock clean
 .PHONY: release release-ready release-date dist
 
@@ -51,7 +54,7 @@ $(READY): pyproject.toml requirements.lock
 	@# What builds PySpark and us comes first, from the same lock: pip would fetch it unpinned. The pip that Python 3.11
 	@# brings along takes twice the time for the rest.
 	@$(call locked,pip|setuptools)
-	@$(MAKE) --no-print-directory -j3 classes kernels
+	@$(MAKE) --no-print-directory -j3 classes kernels $(WITH_KAFKA)
 	@touch $@
 
 spark: # half of the environment's bytes; its wheel is unpacked at once, so compressing it is in vain
@@ -75,11 +78,14 @@ kernels: packages # without them the first fetch or ingest waits for them
 	@echo "Compiling the decoder of records"
 	-@$(BIN)/lagoon path kernels > /dev/null
 
-$(KAFKA): $(READY) pipeline/kafka_lagoon/jars/locks/kafka-4.3.1.lock # for the demo and for tests
+kafka: $(if $(wildcard $(READY)),,delta)
 	@echo "Fetching Kafka 4.3.1, and archiving its classes, once"
 	@$(BIN)/python -m kafka_lagoon.jars kafka-4.3.1 > /dev/null
 	-@$(BIN)/python -m kafka_lagoon.sandbox.archive
-	@touch $@
+	@touch $(KAFKA)
+
+$(KAFKA): pipeline/kafka_lagoon/jars/locks/kafka-4.3.1.lock | $(READY) # for the demo and for tests
+	@[ $@ -nt $< ] || $(MAKE) --no-print-directory kafka
 
 demo: $(READY) $(KAFKA) ## two snapshots and two ingests of a real three-broker Kafka, and what changed between them
 	@$(BIN)/lagoon demo
