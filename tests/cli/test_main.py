@@ -257,3 +257,10 @@ def test_an_empty_name_of_a_file_is_refused(command: str, option: str) -> None:
     """A variable of a script may be empty: the path would be the current folder, which fails when all is done."""
     with pytest.raises(UsageError, match=f"{option}: '' is empty: give it a value"):
         options_of(command, [option, "", *(["state.toml"] if command == "plan" else [])])
+
+
+@pytest.mark.parametrize("command", ["plan", "apply"])
+def test_an_empty_desired_state_is_refused(command: str) -> None:
+    """In the folder of a Delta table it would be that table."""
+    with pytest.raises(UsageError, match="'' is empty: give it a value"):
+        options_of(command, [""])

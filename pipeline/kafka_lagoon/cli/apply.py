@@ -12,7 +12,7 @@ from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.outcomes import Outcome as ActionOutcome
 from kafka_lagoon.apply.plan import PlanResult
 from kafka_lagoon.cli.alterations import AlterationResult, alter, warn_of
-from kafka_lagoon.cli.arguments import add_create, add_warehouse
+from kafka_lagoon.cli.arguments import add_create, add_warehouse, not_empty
 from kafka_lagoon.cli.clusters import ChosenCluster, add_cluster_options, budget_ms, chosen_cluster
 from kafka_lagoon.cli.command import Command, Kind
 from kafka_lagoon.cli.desired_files import HELP, desired_of
@@ -47,7 +47,7 @@ def _declare(parser: ArgumentParser) -> None:
     add_create(parser)
     add_log_file(parser)
     add_alteration_options(parser)
-    parser.add_argument("file", metavar="FILE", help=HELP)
+    parser.add_argument("file", type=not_empty, metavar="FILE", help=HELP)
     parser.add_argument(
         "--plan",
         metavar="ID",

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_lagoon.apply.plan import PlanResult, plan_state
 from kafka_lagoon.apply.rendering import as_json, render, summary
-from kafka_lagoon.cli.arguments import file_path
+from kafka_lagoon.cli.arguments import file_path, not_empty
 from kafka_lagoon.cli.clusters import add_cluster_options, chosen_cluster, connected
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.desired_files import HELP, desired_of
@@ -20,7 +20,7 @@ from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn
 
 def _declare(parser: ArgumentParser) -> None:
     add_cluster_options(parser)
-    parser.add_argument("file", metavar="FILE", help=HELP)
+    parser.add_argument("file", type=not_empty, metavar="FILE", help=HELP)
     parser.add_argument(
         "--json", action="store_true", help="print JSON lines: an object for each action, then one for the plan"
     )
