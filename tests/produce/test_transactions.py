@@ -31,6 +31,7 @@ from kafka_lagoon.records.encoding import TRANSACTIONAL, Record
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
+from tests.integration.every_broker import wait_until
 from tests.integration.producers import consume, create
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
@@ -90,6 +91,11 @@ def read(kafka: LocalKafka, topic: str, isolation_level: str = "read_committed")
     return [one.value for one in consume(kafka, {topic: 0}, isolation_level)[topic]]
 
 
+def assert_read(kafka: LocalKafka, topic: str, expected: list[bytes]) -> None:
+    """Check the records of ended transactions: their coordinator answers before it has written the markers."""
+    wait_until(lambda: read(kafka, topic) == expected, f"{topic} does not have {expected}")
+
+
 def committed(kafka: LocalKafka, group_id: str, topic: str) -> tuple[int, str]:
     """The committed offset of the group, as librdkafka's admin client describes it."""
     request = ConsumerGroupTopicPartitions(group_id, [Position(topic, 0)])
@@ -116,7 +122,7 @@ def test_committed_and_aborted(release: LocalKafka) -> None:
             (producer.commit if is_committed else producer.abort)(soon())
         assert transaction.is_implicit == (transaction_version(cluster) == 2)
     assert len(set(epochs)) == 4
-    assert read(release, topic) == [b"0 a", b"0 b", b"2 a", b"2 b", b"3 a", b"3 b"]
+    assert_read(release, topic, [b"0 a", b"0 b", b"2 a", b"2 b", b"3 a", b"3 b"])
     assert len(read(release, topic, "read_uncommitted")) == 8
     assert committed(release, f"group-{topic}", topic) == (3, "run 3")
 
@@ -132,7 +138,7 @@ def test_another_process_ends_it(release: LocalKafka) -> None:
         assert read(release, topic) == []
     with connected(release, topic) as cluster:
         commit(cluster, pickle.loads(handed), soon())  # noqa: S301
-    assert read(release, topic) == [b"v"]
+    assert_read(release, topic, [b"v"])
 
 
 def test_whoever_comes_later_fences(release: LocalKafka) -> None:
@@ -161,7 +167,7 @@ def test_whoever_comes_later_fences(release: LocalKafka) -> None:
         commit(cluster, second, soon())
         with pytest.raises(TransactionFailed, match=FENCED):
             init_transactions(cluster, topic, TIMEOUT_MS, soon(), first)
-    assert read(release, topic) == [b"kept"]
+    assert_read(release, topic, [b"kept"])
 
 
 def _second_batch(transaction: Transaction, topic: str) -> bytes:
@@ -182,7 +188,7 @@ def test_the_same_end_twice(release: LocalKafka) -> None:
         following = commit(cluster, transaction, soon())
         assert commit(cluster, transaction, soon()) == following
         assert (following is None) != transaction.is_implicit
-    assert read(release, topic) == [b"v"]
+    assert_read(release, topic, [b"v"])
 
 
 def test_bad_requests(kafka: LocalKafka) -> None:
