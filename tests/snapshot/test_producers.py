@@ -1,5 +1,7 @@
 """Rows of producers, from messages made by hand."""
 
+from dataclasses import replace
+
 from kafka_lagoon.client.routing import Gathered
 from kafka_lagoon.protocol.messages.describe_producers import DescribeProducersPartitionResponse
 from kafka_lagoon.snapshot.producers import open_partitions, partition_producer_rows
@@ -38,3 +40,19 @@ def test_every_producer_is_a_row_and_every_partition_without_answer() -> None:
     assert (first.open_since_offset, first.is_hanging, first.problem) == (None, False, None)
     assert (second.producer_id, second.transactional_id, second.idle_ms) == (8, None, OLD)
     assert (second.open_since_offset, second.is_hanging, second.evidence) == (5, True, "no_transaction")
+
+
+def test_timestamps_before_1970_are_known() -> None:
+    """Only -1 means that there is no timestamp; an age with more than 64 bits is null, as its time is in the table."""
+    times = {1: -2, 2: -1, 3: -(2**63)}
+    states = tuple(
+        replace(producer(None, -1), producer_id=number, last_timestamp=time) for number, time in times.items()
+    )
+    answer = DescribeProducersPartitionResponse(partition_index=0, error_code=0, active_producers=states)
+    producers = Gathered({ORDERS: answer}, {}, {})
+    rows = partition_producer_rows(producers, producers, UNKNOWN, {}, {}, NOW_MS)
+    assert [(row.last_written_at_ms, row.idle_ms) for row in rows] == [
+        (-2, NOW_MS + 2),
+        (None, None),
+        (-(2**63), None),
+    ]

@@ -11,6 +11,8 @@ from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, col
 from kafka_lagoon.tables.transaction_rows import TransactionRow
 from kafka_lagoon.topic_partition import TopicPartition
 
+_NO_TIMESTAMP = -1
+
 
 @row
 class ListedTransactionRow:
@@ -115,7 +117,7 @@ def producer_rows(answers: Mapping[TopicPartition, DescribeProducersPartitionRes
                 producer_id=producer.producer_id,
                 producer_epoch=producer.producer_epoch,
                 last_sequence=known(producer.last_sequence),
-                last_written_at_ms=known(producer.last_timestamp),
+                last_written_at_ms=known_time(producer.last_timestamp),
                 coordinator_epoch=known(producer.coordinator_epoch),
                 open_since_offset=known(producer.current_txn_start_offset),
             )
@@ -124,3 +126,8 @@ def producer_rows(answers: Mapping[TopicPartition, DescribeProducersPartitionRes
 def known(value: int) -> int | None:
     """The value, or None for Kafka's -1, which means "none"."""
     return value if value >= 0 else None
+
+
+def known_time(timestamp_ms: int) -> int | None:
+    """The timestamp of a record, or None for Kafka's -1: brokers take others before 1970 from producers."""
+    return None if timestamp_ms == _NO_TIMESTAMP else timestamp_ms

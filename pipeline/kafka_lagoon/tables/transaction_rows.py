@@ -50,7 +50,7 @@ class PartitionProducerRow:
     )
     last_written_at_ms: Timestamp | None = column(
         "Timestamp of the producer's last record, or of the marker that ended its transaction if that is later; "
-        "null if the broker does not know it.",
+        "null if the broker does not know it, or outside the years 1 to 9999.",
         null_if=ALWAYS,
     )
     coordinator_epoch: Int32 | None = column(
@@ -63,7 +63,8 @@ class PartitionProducerRow:
         "transactional.id that a coordinator lists for the producer; null if there is none.", null_if=ALWAYS
     )
     idle_ms: Int64 | None = column(
-        "Milliseconds since last_written_at by the local clock; null if last_written_at is null.",
+        "Milliseconds since last_written_at by the local clock; null if the broker does not know that time, or the number has "
+        "more than 64 bits.",
         null_if="last_written_at IS NULL",
     )
     is_hanging: bool | None = column(
