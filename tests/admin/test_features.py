@@ -39,6 +39,17 @@ def test_levels_are_those_of_the_newest_metadata(state: FakeCluster, cluster: Cl
     assert feature_levels(cluster, soon()) == {"group.version": FeatureLevels(1, 0, 1)}
 
 
+def test_a_broker_that_lacks_a_feature_supports_no_level_of_it(state: FakeCluster, cluster: Cluster) -> None:
+    """The controller refuses a level then, as it does one above a broker's range: during an upgrade old brokers lack it."""
+
+    def without(response: Any) -> Any:
+        return replace(response, supported_features=(), finalized_features_epoch=5, finalized_features=())
+
+    for node_id, answer in ((1, known(0, 5, 1)), (2, without), (3, known(0, 5, 1))):
+        state.faults.append(Fault(API_VERSIONS.key, Altered(answer), node_id=node_id, times=9))
+    assert feature_levels(cluster, soon()) == {"group.version": FeatureLevels(0, 0, 0)}
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_update_features(state: FakeCluster, connect: Callable[[], Cluster], version: int) -> None:
     """Brokers return an error for each feature, or one for the request, which is then a failure of each requested feature."""

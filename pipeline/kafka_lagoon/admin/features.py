@@ -57,14 +57,22 @@ def feature_levels(cluster: Cluster, deadline: Deadline) -> Mapping[str, Feature
         return next(iter(answers.failures.values()), nobody)
     newest = max(answers.answers.values(), key=lambda answer: answer.finalized_features_epoch)
     levels = {one.name: one.max_version_level for one in newest.finalized_features}
-    supported: dict[str, list[tuple[int, int]]] = {}
-    for answer in answers.answers.values():
-        for feature in answer.supported_features:
-            supported.setdefault(feature.name, []).append((feature.min_version, feature.max_version))
+    supported = [
+        {one.name: (one.min_version, one.max_version) for one in answer.supported_features}
+        for answer in answers.answers.values()
+    ]
     return {
-        name: FeatureLevels(levels.get(name, 0), max(lowest for lowest, _ in some), min(most for _, most in some))
-        for name, some in sorted(supported.items())
+        name: _in_common(levels.get(name, 0), [some.get(name) for some in supported])
+        for name in sorted({name for some in supported for name in some})
     }
+
+
+def _in_common(level: int, ranges: Sequence[tuple[int, int] | None]) -> FeatureLevels:
+    """The levels that all brokers support: only 0 if one lacks the feature, as the controller has it (QuorumFeatures)."""
+    known = [one for one in ranges if one is not None]
+    if len(known) < len(ranges):
+        return FeatureLevels(level, 0, 0)
+    return FeatureLevels(level, max(lowest for lowest, _ in known), min(highest for _, highest in known))
 
 
 def update_features(
