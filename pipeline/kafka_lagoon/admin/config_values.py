@@ -125,7 +125,7 @@ def _by_resource(resources: Sequence[ConfigResource], configs: Configs) -> Mappi
 
 
 def _scopes(resource: ConfigResource) -> Sequence[Scope]:
-    """Error codes of a failure about the resource alone."""
+    """The scopes that a failure about the resource alone may have."""
     by_name = Scope.config(f"{TYPE_NAMES[resource.resource_type]} {resource.name}")
     broker = [Scope.broker(int(resource.name))] if resource.is_one_broker else []
     return [resource.scope(), by_name, *broker]

@@ -170,7 +170,7 @@ def contradiction(commits: Sequence[Commit], app_id: str | None = None) -> Contr
 
 
 def commits_between(storage: Storage, location: str, after: int, upto: int) -> list[Commit]:
-    """The commits of a table after `version` up to `last`."""
+    """The commits of a table after version `after` up to version `upto`, which is included."""
 
     def read(version: int) -> Commit:
         url = _url(location, version)
