@@ -39,7 +39,7 @@ class ConsumerGroupRow:
     state: str | None = column("State as Kafka spells it, e.g. Stable or Empty; null if unknown.")
     protocol: str | None = column("Assignor in use; null if the group has none.", null_if=ALWAYS)
     coordinator_id: Int32 | None = column(
-        "Broker that coordinates the group, or that listed it if no other is known to."
+        "Broker that coordinates the group; if its coordinator is not known, the broker that listed it."
     )
     members: Int32 | None = column("Number of members; null if the group could not be described.")
     group_epoch: Int32 | None = column("Epoch of the group (KIP-848); null for classic groups.", null_if=_CLASSIC)

@@ -27,8 +27,9 @@ class TableState:
 
     table_name: str = column("Name of the table.")
     outcome: str = column(
-        "complete; partial (some requests failed, or only some brokers have the API); failed (all requests failed); skipped "
-        "(by the setting snapshot.skip_tables); not_offered (no broker has the API, or it is disabled)."
+        "complete; partial (requests failed, and the table has rows, or only some brokers have the API); failed (requests "
+        "failed, and the table has no rows); skipped (by the setting snapshot.skip_tables); not_offered (no broker has the API, "
+        "or it is disabled)."
     )
     row_count: Int64 = column("Rows of the table in this snapshot.")
     stored_in: str = column(
@@ -129,7 +130,9 @@ class CoverageRow:
     )
     requests: Int64 = column("Requests sent, retries included.")
     bytes: Int64 = column("Bytes received.")
-    elapsed_ms: Int64 = column("Milliseconds from the first request to the last response.")
+    elapsed_ms: Int64 = column(
+        "Milliseconds from the first request that was answered to the last response; 0 without a response."
+    )
     throttle_ms: Int64 = column("Milliseconds for which the broker throttled this client.")
     not_collected_because: str | None = column(
         "Reason why the API returned nothing although no request failed: UNSUPPORTED_VERSION (the brokers do not offer it), "
@@ -176,7 +179,7 @@ class CollectionFailureRow:
     )
     attempts: Int32 = column("Highest number of attempts of a request.")
     elapsed_ms: Int64 | None = column(
-        "Milliseconds until the last attempt was given up; 0 if no request was sent, or if we refuse the response.",
+        "Milliseconds until the last attempt was given up, also if no broker could be chosen; 0 if we refuse the response.",
         null_if="attempts = 0",
     )
     message: str | None = column(

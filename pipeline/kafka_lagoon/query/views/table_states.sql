@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW table_states (
   cluster_id COMMENT 'Id of the cluster in Kafka; null if no broker returned it.',
   captured_at COMMENT 'When the run began to read the cluster.',
   table_name COMMENT 'Name of the table.',
-  outcome COMMENT 'complete; partial: some requests for it failed, or only some brokers offer it; failed: all of them failed; skipped: by the setting snapshot.skip_tables; not_offered: no broker offers it, or it is switched off.',
+  outcome COMMENT 'complete; partial: requests for it failed, and it has rows, or only some brokers offer it; failed: requests for it failed, and it has no rows; skipped: by the setting snapshot.skip_tables; not_offered: no broker offers it, or it is switched off.',
   row_count COMMENT 'Rows of the table in this snapshot.',
   stored_in COMMENT 'snapshot_id under which the rows are stored: this snapshot, or an earlier snapshot of the same UTC day with the same rows. Views NAME_published show them for each snapshot.',
   digest COMMENT 'Digest of the rows; null for tables that every snapshot writes, and for incomplete tables.',
