@@ -24,7 +24,7 @@ from kafka_lagoon.errors import ConfigError
 
 @dataclass(frozen=True, kw_only=True)
 class PlanResult:
-    """Actions in the order in which they are carried out. With failures the plan is incomplete, and must not be."""
+    """Actions in the order in which they are carried out. A plan with failures is incomplete, and must not be carried out."""
 
     cluster_id: str
     actions: Sequence[Action]

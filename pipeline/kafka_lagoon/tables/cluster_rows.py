@@ -347,7 +347,7 @@ class ReassignmentRow:
 
 @row
 class TopicPartitions:
-    """Partitions of one topic that a group's assignor has assigned."""
+    """Partitions of one topic, in an assignment of a group or in a transaction."""
 
     topic: str | None = column("Name of the topic; null if only its id is known.", null_if="topic_id IS NOT NULL")
     topic_id: str | None = column("Id of the topic; null if only its name is known.", null_if="topic IS NOT NULL")

@@ -131,7 +131,8 @@ class CommittedOffsetRow:
     group_id: str = column("group.id of the group.")
     topic: str = column("Name of the topic, which may have been deleted since.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none, as for a topic that does not exist.",
+        null_if=NO_TOPIC_IDS,
     )
     partition: Int32 = column("Partition number.")
     committed_offset: Int64 | None = column(
@@ -165,7 +166,8 @@ class ConsumerLagRow:
     group_state: str | None = column("State of the group as Kafka spells it; null if unknown.")
     topic: str = column("Name of the topic, which may have been deleted since.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none.", null_if=NO_TOPIC_IDS
+        "Id of the topic (22 characters, base64url); null if the brokers give none, as for a topic that does not exist.",
+        null_if=NO_TOPIC_IDS,
     )
     partition: Int32 = column("Partition number.")
     committed_offset: Int64 | None = column(

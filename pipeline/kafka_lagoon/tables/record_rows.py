@@ -1,7 +1,7 @@
 """Declares the rows of the record tables: records, ranges of offsets with their counts, and problems.
 
-Every offset of a range is counted: `to_offset - from_offset` equals the sum of its counts. The ranges of a partition are
-contiguous.
+Every offset of a range is counted: `to_offset - from_offset` equals the sum of its counts. Each range of a partition begins
+where the one before it ended. A truncation of the log is a range that goes back, with counts of 0.
 """
 
 from kafka_lagoon.tables.row_classes import ALWAYS, Binary, Int32, Int64, Timestamp, column, row
@@ -56,10 +56,14 @@ class RecordRow:
 
 @row
 class RecordRangeRow:
-    """Counts of offsets, one row per run and partition. The ranges of a partition have no gaps and no overlaps."""
+    """Counts of offsets, one row per run, partition and range. Each range of a partition begins where the one before it ended.
+
+    A truncation of the log is a range that goes back, with counts of 0; a range from an offset to the same offset says that a
+    topic ended or that its archive waits, as its problem says, or that it continues under another id.
+    """
 
     ingest_id: str = column("Id of the run (UUIDv7); column sequence orders runs.")
-    cluster: str | None = column(f"{_CLUSTER[:-1]}, or if problem is COUNTS_LOST.")
+    cluster: str | None = column(f"{_CLUSTER[:-1]}, or if problem is COUNTS_LOST and the range has no records.")
     cluster_id: str = column("Kafka's own id of the cluster.")
     topic: str = column("Name of the topic.")
     topic_id: str | None = column("Id of the topic; null if the brokers give none.", null_if=ALWAYS)

@@ -28,8 +28,8 @@ class TableState:
     table_name: str = column("Name of the table.")
     outcome: str = column(
         "complete; partial (requests failed, and the table has rows, or only some brokers have the API); failed (requests "
-        "failed, and the table has no rows); skipped (by the setting snapshot.skip_tables); not_offered (no broker has the API, "
-        "or it is disabled)."
+        "failed, and the table has no rows); skipped (by the setting snapshot.skip_tables); not_offered (no broker has the "
+        "API, or it is disabled)."
     )
     row_count: Int64 = column("Rows of the table in this snapshot.")
     stored_in: str = column(
@@ -116,7 +116,8 @@ class CoverageRow:
         "Highest version of the requests; null if no request was sent.", null_if="requests = 0"
     )
     broker_id: Int32 | None = column(
-        "Broker that received the requests; null for a bootstrap server with an unknown id, or if no request was sent.",
+        "Broker that received the requests, or that does not offer the API; null for a bootstrap server with an unknown id, "
+        "and if no broker was asked.",
         null_if=ALWAYS,
     )
     expected: Int64 = column("Requested items: brokers, topics, partitions or groups, depending on the API.")
