@@ -42,7 +42,7 @@ def operating_system_user() -> str:
 
 
 def principal_of(kafka: KafkaSettings) -> str | None:
-    """The SASL user; None for tokens and certificates."""
+    """The user that the settings name for SASL; None for certificates, and for tokens except unsecured ones of OAuth."""
     login = kafka.login_settings()
     if not login.uses_sasl() or login.sasl_scram_tokenauth:
         return None

@@ -204,7 +204,7 @@ class _Rows:
         self.at_end = False
 
     def take(self, count: int) -> Iterator[pa.RecordBatch]:
-        """The next `count` records; TargetChanged if there are fewer."""
+        """The next `count` records; fewer if the archive has no more."""
         while count:
             batch = self._next()
             if batch is None:
