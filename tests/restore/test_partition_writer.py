@@ -1,12 +1,15 @@
 """A record that the target refuses is named by its offset in the source, and the records before it are written."""
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 import pyarrow as pa
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import BrokerError, PipelineError, TargetChanged
+from kafka_lagoon.produce.arrow_writer import ArrowWriter
+from kafka_lagoon.produce.batch_queues import Written
 from kafka_lagoon.produce.targets import describe_targets
 from kafka_lagoon.protocol.messages.produce import PRODUCE, BatchIndexAndErrorMessage
 from kafka_lagoon.records.encoding import Producer
@@ -68,6 +71,31 @@ def test_a_record_that_the_broker_names(
         "partition 0 of topic copy refuses the record at offset 110 of the source: INVALID_RECORD (it has no key)",
         0,
     )
+
+
+def test_answers_that_come_while_written_records_are_taken(
+    state: FakeCluster, connect: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records that are written before an error are returned before it is raised, also if both came just now."""
+    monkeypatch.setattr(partition_writer, "TARGET_BATCH_BYTES", 150)
+    state.add_topic("copy", 1, end=0).partitions[0].produce_errors = [0, 10]
+    cluster = connect()
+    topics = dict(describe_targets(cluster, {"copy"}, soon()))
+    options, producer = SendOptions(codec=0, timeout_ms=2_000), Producer(4_000, 0, 0)
+    with PartitionWriter(cluster, TopicPartition("copy", 0), topics, options, producer) as writer:
+        with monkeypatch.context() as patched:
+
+            def taken_before_the_answers(_: ArrowWriter) -> list[Written]:
+                writer.write(records(OFFSETS))
+                writer.flush()
+                return []
+
+            patched.setattr(ArrowWriter, "take_written", taken_before_the_answers)
+            assert list(writer.written()) == []
+        written = writer.written()
+        assert sum(piece.num_rows for piece, _ in islice(written, 1)) == 4
+        with pytest.raises(TargetChanged):
+            next(written)
 
 
 def test_a_failure_that_is_of_no_record(

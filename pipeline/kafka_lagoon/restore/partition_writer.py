@@ -47,9 +47,9 @@ class SendOptions:
 class PartitionWriter:
     """Writes records to a partition in order; `producer` has the sequence number of the first one.
 
-    `cluster` must not be used by other code meanwhile. `written` and `flush` raise BrokerError for a batch that is not
-    written, TargetChanged for records that the target refuses, and OtherAttempt if the broker has records of the producer that
-    this writer has not sent. `written` yields the records that were written before the error first.
+    `cluster` must not be used by other code meanwhile. `written` raises BrokerError for a batch that is not written,
+    TargetChanged for records that the target refuses, and OtherAttempt if the broker has records of the producer that this
+    writer has not sent. It yields the records that were written before the error first. `flush` raises none of these.
     """
 
     def __init__(
@@ -94,7 +94,8 @@ class PartitionWriter:
 
     def written(self) -> Iterator[tuple[pa.RecordBatch, list[OffsetRange]]]:
         """Records that were written since the last call, in order, with their offsets."""
-        if self._writer.failures:
+        has_failed = bool(self._writer.failures)
+        if has_failed:
             self._writer.flush()
         for first, count in _runs(self._writer.take_written()):
             if first is None:  # a duplicate of a batch whose offset the broker does not remember
@@ -104,7 +105,8 @@ class PartitionWriter:
                 piece = self._next(count - done)
                 yield piece, batch_ranges(piece.column("offset").to_numpy(), first + done)
                 done += piece.num_rows
-        for failed in self._writer.failures:
+        # A batch that failed since then is raised by the next call, after the records that were written before it.
+        for failed in self._writer.failures if has_failed else ():
             self._raise(failed)
 
     def _next(self, count: int) -> pa.RecordBatch:
