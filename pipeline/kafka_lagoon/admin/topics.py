@@ -39,7 +39,7 @@ from kafka_lagoon.wire.primitives import uuid_bytes
 from kafka_lagoon.wire.schema import LATEST, Versions
 
 _BY_ID, _BY_NAME = Versions(6, LATEST), Versions(0, 5)  # KIP-516: of DeleteTopics
-_RECORDS = 5_000  # of the metadata log that a request may cause; the controller refuses more than 10,000 (KAFKA-15019)
+_RECORDS = 5_000  # of the metadata log that a request may cause; the controller refuses more than 10,000 (KAFKA-14996)
 _TOPICS = 1_000  # in one request that deletes
 
 
