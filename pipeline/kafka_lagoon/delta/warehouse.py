@@ -341,7 +341,7 @@ def _add_columns(warehouse: Warehouse, table: Table, missing: Sequence[Column]) 
 
 
 def declare_properties(warehouse: Warehouse, table: Table, state: State) -> bool:
-    """Give a table that an earlier version made the properties that it lacks; whether it lacked any.
+    """Give a table that an earlier version made the properties that it lacks; return True if it lacked any.
 
     What is set stays as it is. Readers learn which columns have bounds in every file, which version 0.1.0 did not say.
     """
@@ -362,7 +362,7 @@ def declare_properties(warehouse: Warehouse, table: Table, state: State) -> bool
 def refuse_replaced(warehouse: Warehouse, table: Table, after: int, app_id: str | None = None) -> bool:
     """ChecksFailed if a commit of somebody else's, after a version, took away rows that we count on.
 
-    Whether the log has all commits since then, so that one is known.
+    Return False if the log does not have all commits since then, so that none is known.
     """
     conflict = contradiction(commits_since(warehouse.kernel.storage, warehouse.locations[table.name], after), app_id)
     if conflict and conflict.commit.kind is Kind.GONE:

@@ -44,8 +44,8 @@ class AdminActionRow:
     user: str = column("Name of the operating system's user who ran it.")
     host: str = column("Name of the machine that it ran on.")
     principal: str | None = column(
-        "User name of SASL, or the principal in the settings for Kerberos or an unsecured OAuth token; null for login by another "
-        "token (delegation tokens, OAuth), and without SASL.",
+        "User name of SASL, or the principal in the settings for Kerberos or an unsecured OAuth token; null for login by "
+        "another token (delegation tokens, OAuth), and without SASL.",
         null_if=ALWAYS,
     )
     software_version: str = column("Version of this package.")
