@@ -114,8 +114,8 @@ class Live:
     """A cluster as it is, as far as it was read. `known_configs` are names and types by resource type.
 
     `racks` has the brokers that run, `down` those that belong to the cluster and do not run, if configs of brokers were read.
-    `configs` is by resource type and name, without those that could not be read. ACLs, quotas and users are None if they were
-    not read. `hidden_topics` may be there, and nothing is known of them.
+    `configs` is by resource type and name, without those that could not be read. ACLs, quotas, users and features are None
+    if they were not read. `hidden_topics` may be there, and nothing is known of them.
     """
 
     cluster_id: str | None

@@ -1,4 +1,4 @@
-"""Makes the archives of classes from which the JVMs of this machine start : for Kernel and for Spark (jars/class_archives.py).
+"""Makes the archives of classes from which the JVMs of this machine start: for Kernel and for Spark (jars/class_archives.py).
 
 When a JVM ends, it archives the classes that it has loaded. So each of the two does what runs do: it creates the tables of a
 warehouse, which is thrown away, and appends to one of them. The driver of Spark also runs a task. A query would make its

@@ -99,7 +99,7 @@ class OffsetSpecs:
 
 
 def order_problems(start: OffsetSpecs, end: OffsetSpecs) -> list[str]:
-    """The fault of a start for all partitions that is not before the end for all partitions."""
+    """The fault of a start for all partitions that is not before their end, if both are offsets or both are times."""
     match start.default, end.default:
         case (AtTime(first), AtTime(last)) | (AtOffset(first), AtOffset(last)) if first >= last:
             return [f"{start.name}: is not before {end.name}"]

@@ -126,8 +126,8 @@ def ingest(
     note, or None: about changes of others to the tables, ranges that the next run has to commit, and topics that this user may
     not see.
 
-    ConfigError for topics and offsets that do not exist, LockHeld if another run holds the lock. After a TableError nothing is
-    written.
+    ConfigError for topics and offsets that do not exist, LockHeld if another run holds the lock. After a TableError readers
+    see nothing of this run, unless the error says that it is committed.
     """
     clock, limits = context.clock, context.settings.ingest
     started = clock.monotonic()

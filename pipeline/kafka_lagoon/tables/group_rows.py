@@ -145,7 +145,7 @@ class CommittedOffsetRow:
         "Free text stored with the commit, empty if the group stored none; null without a commit.", null_if=ALWAYS
     )
     read_at_ms: Timestamp | None = column(
-        "Time at which the commit was received from the coordinator; null if it was not."
+        "Time at which the coordinator's response was received; the first one, if an open transaction made more necessary."
     )
     problem: str | None = column(
         "Reason why the commit could not be read; NO_COMMIT if the stored offset is -1; COMMIT_NEGATIVE if it is "
@@ -243,11 +243,11 @@ class ConsumerLagRow:
         "about to replace the commit. Null if there is none.",
     )
     time_lag_problem: str | None = column(
-        "Reason why the first unread record is not known: Kafka's name of the error, COMMIT_PAST_END, LOG_TRUNCATED (by the "
-        "leader epoch of the commit), IN_TIERED_STORAGE (which is not read), NO_TIMESTAMP, TIMESTAMP_OUT_OF_RANGE (its age in "
-        "milliseconds has more than 64 bits), NO_RECORD_RETURNED, GAP_TOO_LONG, TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, "
-        "NO_EARLIER_SNAPSHOT, HISTORY_UNREADABLE, EXECUTORS_FAILED, or a reason of table record_problems. Null if it is "
-        "known, and in rows of version 0.1.0.",
+        "Reason why time_lag_ms is null although lag is known: Kafka's name of the error or ours, such as DEADLINE_PASSED; "
+        "COMMIT_PAST_END, LOG_TRUNCATED (by the leader epoch of the commit), IN_TIERED_STORAGE (which is not read), "
+        "NO_TIMESTAMP, TIMESTAMP_OUT_OF_RANGE (its age in milliseconds has more than 64 bits), NO_RECORD_RETURNED, "
+        "GAP_TOO_LONG, TIME_LAG_BUDGET_USED_UP, TIME_LAG_OFF, NO_EARLIER_SNAPSHOT, HISTORY_UNREADABLE, EXECUTORS_FAILED, or a "
+        "reason of table record_problems. Null if there is none, and in rows of version 0.1.0.",
         null_if="time_lag_method IS NULL OR time_lag_ms IS NOT NULL",
     )
     first_unread_offset: Int64 | None = column(

@@ -49,7 +49,7 @@ class SnapshotRow:
     slot_ms: Timestamp = column("The scheduler's time for the run; published at most once per cluster.")
     started_at_ms: Timestamp = column("Time at which the run began to read the cluster.")
     finished_at_ms: Timestamp = column(
-        "Time of the last response; the state was read between captured_at and this time."
+        "Time at which all rows had been made, after the last response; the state was read between captured_at and this time."
     )
     status: str = column(
         "complete, or partial if requests failed; tables that can be skipped (snapshot.skip_tables) do not count."
