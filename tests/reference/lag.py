@@ -85,12 +85,10 @@ def _row(facts: Facts, group: Group, partition: Partition) -> dict[str, object]:
         row["lag_read_committed"] = None if stable is None else stable - committed
         row["retention_margin"] = None if start is None else committed - start
         row["records_lost"] = None if start is None else max(0, start - committed)
-    problem = (
-        group.unread
-        or _commit_problem(facts, topic, commit)
-        or facts.changed.get(topic)
-        or _log_problem(facts, partition)
-    )
+    reasons = [_commit_problem(facts, topic, commit), facts.changed.get(topic), _log_problem(facts, partition)]
+    if reasons[0] == "NO_COMMIT":  # whether -1 is stored or nothing
+        reasons = reasons[1:]
+    problem = group.unread or next(filter(None, reasons), None)
     if problem is None and committed is None:
         problem = "NO_COMMIT"
     basis = "unknown"

@@ -161,6 +161,19 @@ def test_no_commit_is_not_zero() -> None:
     assert (row.member_id, row.client_id, row.client_host) == ("m", "c", "/h")
 
 
+def test_a_stored_commit_of_minus_1_is_a_missing_commit() -> None:
+    """Any other reason goes first, as where nothing is stored: a topic that is gone has no records for a reader from earliest."""
+    stored = commit("a", 0, None, "NO_COMMIT")
+    row = only(rows([stored], [end("a", 0, 100, start=10)]))
+    assert (row.lag_basis, row.problem) == ("log_start", "NO_COMMIT")
+    row = only(rows([stored], [end("a", 0, None, problem="LEADER_NOT_AVAILABLE")]))
+    assert (row.lag_basis, row.problem) == ("unknown", "LEADER_NOT_AVAILABLE")
+    gone = replace(TOPOLOGY, changed={"a": TOPIC_DELETED})
+    for commits, members in (([stored], []), ([], [member(a=(0,))])):
+        row = only(rows(commits, [end("a", 0, 100, start=10)], members, topology=gone))
+        assert (row.lag_basis, row.problem) == ("unknown", TOPIC_DELETED)
+
+
 def test_a_subscription_expects_every_partition() -> None:
     """A member that subscribes to a topic and owns no partition yet still expects all of them."""
     lag = rows([], [end("a", 0, 1), end("a", 1, 1)], [member(topics=("a",))])

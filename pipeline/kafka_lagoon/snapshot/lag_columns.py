@@ -101,7 +101,7 @@ class LagPartitions:
         if is_usual:  # a commit that is missing is the only problem
             return array("i", [row < 0 for row in rows])
         problems = (
-            self._problem(unread or commits.get(row) or logs.get(slot), row) or described
+            self._problem(unread or _first_reason(commits.get(row), logs.get(slot)), row) or described
             for slot, row in zip(slots, rows, strict=True)
         )
         return array("i", [self.problems.setdefault(problem, len(self.problems)) for problem in problems])
@@ -212,6 +212,11 @@ def _owners(members: Iterable[tuple[int, GroupMemberRow]], logs: PartitionLogs) 
                 slots = map(logs.slots(assigned.topic).__getitem__, numbered)
                 owners |= dict.fromkeys(slots, number)
     return owners
+
+
+def _first_reason(of_commit: str | None, of_log: str | None) -> str | None:
+    """The reason of the commit; that of the log goes before NO_COMMIT, whether -1 is stored or nothing."""
+    return of_log or of_commit if of_commit == NO_COMMIT else of_commit or of_log
 
 
 def _odd(problems: Column) -> Iterator[tuple[int, str]]:
