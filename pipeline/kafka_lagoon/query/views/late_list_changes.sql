@@ -14,13 +14,14 @@ CREATE OR REPLACE VIEW late_list_changes (
   old_id COMMENT 'Id of the topic in the earlier list; null of groups, and if there is none.',
   new_id COMMENT 'Id of the topic in the later list; null of groups, and if there is none.'
 )
-COMMENT 'Topics and groups that were added or removed while snapshots saw more or less of the list: it is compared with the latest list of the same visibility, where the snapshot between them has another one. topology_changes has these rows, too.'
+COMMENT 'Topics and groups that were added or removed while snapshots saw more or less of the list: a list is compared with the latest one of the same visibility, where the snapshot between them has another visibility. Changes that show between neighbouring snapshots are left out. topology_changes has these rows, too.'
 AS
 WITH lists AS (
   SELECT
     table_coverage.*,
     lead(snapshot_id) OVER in_order AS next_id,
-    lead(snapshot_date) OVER in_order AS next_date
+    lead(snapshot_date) OVER in_order AS next_date,
+    lead(visibility) OVER in_order AS next_visibility
   FROM table_coverage
   WHERE problem IS NULL AND table_name IN ('topics', 'consumer_groups')
   WINDOW in_order AS (PARTITION BY cluster, cluster_id, table_name ORDER BY place)
@@ -32,7 +33,8 @@ chained AS (
     lag(snapshot_date) OVER alike AS alike_date,
     lag(captured_at) OVER alike AS alike_captured_at,
     lag(next_id) OVER alike AS after_alike_id,
-    lag(next_date) OVER alike AS after_alike_date
+    lag(next_date) OVER alike AS after_alike_date,
+    lag(next_visibility) OVER alike AS after_alike_visibility
   FROM lists
   WINDOW alike AS (PARTITION BY cluster, cluster_id, table_name, visibility ORDER BY place)
 ),
@@ -86,6 +88,8 @@ compared AS (
     alike_id,
     alike_captured_at,
     visibility,
+    previous_visibility,
+    after_alike_visibility,
     table_name,
     name,
     bool_or(side = 'alike') AS was_there,
@@ -104,6 +108,8 @@ compared AS (
     alike_id,
     alike_captured_at,
     visibility,
+    previous_visibility,
+    after_alike_visibility,
     table_name,
     name
 )
@@ -125,5 +131,9 @@ SELECT
 FROM compared
 WHERE
   NOT was_before
-  -- What was in the list after the earlier one has its change between two later lists.
-  AND CASE WHEN is_there THEN NOT was_there OR old_id <> new_id ELSE was_there AND NOT was_after END
+  -- Neighbours show the rest: what the complete list before this one lacks is added here; what the list after the earlier one has
+  -- is removed later; and what that list lacks although it is complete is removed there.
+  AND CASE
+    WHEN is_there THEN previous_visibility IS DISTINCT FROM 'complete' AND (NOT was_there OR old_id <> new_id)
+    ELSE after_alike_visibility IS DISTINCT FROM 'complete' AND was_there AND NOT was_after
+  END
