@@ -9,15 +9,15 @@ CREATE OR REPLACE VIEW owner_totals (
   partitions COMMENT 'Partitions of these topics.',
   replicas COMMENT 'Replicas that these partitions should have; null if metadata does not return those of a partition.',
   sized_replicas COMMENT 'Replicas whose size is known, without future replicas.',
-  size_bytes COMMENT 'Bytes of these replicas on the disks of all brokers, without remote storage; 0 if the team has no topic and the list of topics is complete; null if no size is known.',
+  size_bytes COMMENT 'Bytes of these replicas on the disks of all brokers, without remote storage; 0 if the team has no topic and the list of topics is proven to be complete; null if no size is known.',
   size_unknown_because COMMENT 'Why size_bytes is not that of all topics: skipped, not_offered, failed or partial (the outcome of table log_dirs in view table_states), not_collected (by version 0.1.0), not_listed (no log directory lists the replica), replicas_unknown, or topics_unknown (a topic could not be described, or the list of topics may be incomplete and has none of the team). Null if all sizes are known.',
   known_partitions COMMENT 'Partitions whose offsets are known.',
-  records COMMENT 'Offsets in the logs of these partitions, each counted once and not once per replica; 0 if the team has no topic and the list of topics is complete; null if none is known.',
+  records COMMENT 'Offsets in the logs of these partitions, each counted once and not once per replica; 0 if the team has no topic and the list of topics is proven to be complete; null if none is known.',
   groups COMMENT 'Consumer groups of the team, whoever owns the topics that they read.',
   stopped_groups COMMENT 'Groups of the team that are expected to be stopped: should_run is false in table expected_groups.',
   group_partitions COMMENT 'Partitions that these groups have committed offsets of, are assigned or subscribe to.',
   known_group_partitions COMMENT 'Those whose lag is known.',
-  lag COMMENT 'Sum of lag over known_group_partitions, in which negative lags count, too, cut to 2^63-1 and -(2^63-1); 0 if the team has no group and the list of groups is complete; null if no lag is known.'
+  lag COMMENT 'Sum of lag over known_group_partitions, in which negative lags count, too, cut to 2^63-1 and -(2^63-1); 0 if the team has no group and the list of groups is proven to be complete; null if no lag is known.'
 )
 COMMENT 'Bytes, records and lag of each team in the latest published snapshot of each cluster, one row per owner, and one for what nobody owns.'
 AS
@@ -143,7 +143,20 @@ of_groups AS (
     AND behind.group_id = consumer_groups.group_id
   GROUP BY consumer_groups.cluster, owned.owner
 ),
--- Who owns no topic has 0 bytes, unless topics may be missing in the snapshot.
+-- Who owns no topic has 0 bytes, unless topics may be missing in the snapshot: because requests failed, because permissions may
+-- hide them, or because settings leave them out.
+short_lists AS (
+  SELECT
+    coverage.cluster,
+    coverage.snapshot_id,
+    CASE coverage.api WHEN 'Metadata' THEN 'topics' ELSE 'consumer_groups' END AS table_name
+  FROM coverage
+  JOIN snapshots_now
+    ON snapshots_now.cluster = coverage.cluster
+    AND snapshots_now.snapshot_id = coverage.snapshot_id
+    AND snapshots_now.snapshot_date = coverage.snapshot_date
+  WHERE coverage.api IN ('Metadata', 'ListGroups') AND (coverage.visibility <> 'complete' OR coverage.left_out > 0)
+),
 complete_lists AS (
   SELECT
     table_states.cluster,
@@ -154,6 +167,10 @@ complete_lists AS (
     ON snapshots_now.cluster = table_states.cluster
     AND snapshots_now.snapshot_id = table_states.snapshot_id
     AND snapshots_now.snapshot_date = table_states.snapshot_date
+  ANTI JOIN short_lists
+    ON short_lists.cluster = table_states.cluster
+    AND short_lists.snapshot_id = table_states.snapshot_id
+    AND short_lists.table_name = table_states.table_name
   WHERE table_states.table_name IN ('topics', 'consumer_groups') AND table_states.outcome = 'complete'
   GROUP BY table_states.cluster
 ),
