@@ -130,6 +130,14 @@ def test_an_end_that_the_previous_snapshot_does_not_know(
     assert (change["change_type"], change["old_value"], change["new_value"]) == ("truncated", "50", "40")
 
 
+def test_an_end_that_no_earlier_snapshot_of_the_day_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The end is compared with that of the last snapshot before the day, which may be days earlier."""
+    text = UNKNOWN_ONCE.replace("1 | 20 21:30", "1 | 17 21:30")
+    lake = lake_of_text(tmp_path, text.replace("2 | a | A | 0 | 0 | 50", "2 | a | A | 0 | - | -"))
+    (change,) = (one for one in answer(lake, capsys, "changes") if one["kind"] == "change")
+    assert (change["change_type"], change["old_value"], change["new_value"]) == ("truncated", "45", "40")
+
+
 @pytest.mark.parametrize("command", first(["changes", "health"]))
 def test_times_at_the_ends_of_the_calendar(lake: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
     """The years 1 to 9999 are accepted: all of the history is since the first day and until the last one."""

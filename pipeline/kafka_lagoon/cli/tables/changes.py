@@ -214,21 +214,26 @@ def _suffices(context: TablesContext) -> bool:
 
 
 def _knows_ends(context: TablesContext) -> bool:
-    """False if an end offset may have to be compared with an earlier snapshot, because the previous one does not have it."""
+    """False if an end offset may have to be compared with a snapshot before the window, because the previous one lacks it.
+
+    The view looks for it in the snapshots of the UTC day and in the last one before the day, so the window is long enough if
+    the first snapshot of the day has a predecessor in it.
+    """
     of = of_snapshots(context.snapshots)
     statement = f"""
         SELECT 1 FROM (SELECT * FROM {PREDECESSORS} WHERE {of} AND table_name = 'topics') AS steps
-        JOIN {PREDECESSORS} AS before
-          ON steps.cluster = before.cluster AND steps.previous_snapshot_id = before.snapshot_id
-          AND steps.snapshot_date = before.snapshot_date AND steps.table_name = before.table_name
-          AND before.previous_snapshot_id IS NULL
+        JOIN {PREDECESSORS} AS first_of_day
+          ON steps.cluster = first_of_day.cluster AND steps.cluster_id IS NOT DISTINCT FROM first_of_day.cluster_id
+          AND steps.snapshot_date = first_of_day.snapshot_date AND steps.table_name = first_of_day.table_name
+          AND first_of_day.problem IS NULL AND first_of_day.previous_snapshot_id IS NULL
+          AND steps.snapshot_id <> first_of_day.snapshot_id
         JOIN {_ENDS} AS ends
           ON steps.cluster = ends.cluster AND steps.snapshot_id = ends.snapshot_id
           AND steps.snapshot_date = ends.snapshot_date
           AND ends.high_watermark IS NOT NULL AND ends.log_start_offset IS NOT NULL
         LEFT JOIN {_ENDS} AS earlier
-          ON before.cluster = earlier.cluster AND before.snapshot_id = earlier.snapshot_id
-          AND before.snapshot_date = earlier.snapshot_date AND ends.topic = earlier.topic
+          ON steps.cluster = earlier.cluster AND steps.previous_snapshot_id = earlier.snapshot_id
+          AND steps.previous_snapshot_date = earlier.snapshot_date AND ends.topic = earlier.topic
           AND ends.topic_id IS NOT DISTINCT FROM earlier.topic_id AND ends.partition = earlier.partition
           AND earlier.high_watermark IS NOT NULL AND earlier.log_start_offset IS NOT NULL
         WHERE earlier.topic IS NULL LIMIT 1"""  # noqa: S608  names of ours
