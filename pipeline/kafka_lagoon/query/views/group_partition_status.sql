@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW group_partition_status (
   topic COMMENT 'Name of the topic.',
   topic_id COMMENT 'Id of the topic; null if the brokers return none.',
   partition COMMENT 'Partition number.',
-  status COMMENT 'OK, WARN (the group reads, but lag never shrank in the window), STOP (no member owns the partition, and the commit has been unchanged for longer than it was moving in the window), STALL (the commit did not move in the window) or REWIND (the commit is below an earlier commit of the window). OK also where lag was 0 in a snapshot of the window; no STOP while a classic group rebalances, or where all had been read up to the snapshot before. Null if no_status_because is set.',
+  status COMMENT 'OK, WARN (the group reads, but lag never shrank in the window), STOP (no member owns the partition, and the commit has been unchanged for longer than it was moving in the window), STALL (the commit did not move in the window) or REWIND (the commit is below an earlier commit of the window). Neither STALL nor WARN where lag was 0 in a snapshot of the window; no STOP while a classic group rebalances, or where all had been read up to the snapshot before. Null if no_status_because is set.',
   lag COMMENT 'As in table consumer_lag; null if unknown.',
   committed_offset COMMENT 'Next offset that the group will read; null if it has no commit, or unknown.',
   member_id COMMENT 'Member that owns the partition; null if there is none, or if it is unknown.',
