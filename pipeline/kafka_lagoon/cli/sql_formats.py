@@ -6,6 +6,7 @@ exact.
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -91,9 +92,8 @@ def _spelled(intervals: pa.Array) -> pa.Array:
 
 def refuse_equal_names(schema: pa.Schema) -> None:
     """TableError if two columns are called alike, of which a reader would see one."""
-    names = schema.names
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(schema.names).items():
+        if count > 1:
             raise TableError(f"two columns are called {name}: name one of them with AS")
 
 

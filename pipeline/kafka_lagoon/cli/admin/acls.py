@@ -116,9 +116,10 @@ def _wanted(options: Namespace) -> list[Acl]:
 
 
 def _plan_creation(context: ClusterContext) -> PlannedActions:
-    live = _live(context, AclFilter())
-    if isinstance(live, Failure):
-        return PlannedActions(failures=[live])
+    listed = _live(context, AclFilter())
+    if isinstance(listed, Failure):
+        return PlannedActions(failures=[listed])
+    live = frozenset(listed)
     wanted = list(dict.fromkeys(_wanted(context.options)))
     existing = [acl for acl in wanted if acl in live]
     notes = [f"{len(existing)} of {len(wanted)} ACLs are there already"] if existing else []

@@ -2,6 +2,7 @@
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 
 from kafka_lagoon.admin.brokers import registered_brokers
@@ -179,8 +180,8 @@ def _level(text: str) -> tuple[str, int]:
 
 
 def _check_feature(options: Namespace) -> list[str]:
-    named = [name for name, _ in options.features]
-    return [f"{name}: named twice" for name in dict.fromkeys(named) if named.count(name) > 1]
+    named = Counter(name for name, _ in options.features)
+    return [f"{name}: named twice" for name, count in named.items() if count > 1]
 
 
 def _plan_feature(context: ClusterContext) -> PlannedActions:

@@ -149,10 +149,13 @@ def _changes(values: Values, options: Namespace) -> Mapping[str, str | None]:
     changes: dict[str, str | None] = {**dict(options.config), **dict.fromkeys(options.unset)}
     for name, text in options.append:
         known = _words(values[name])
-        changes |= _edit(name, known, [*known, *(word for word in _split(text) if word not in known)])
+        added = dict.fromkeys(_split(text))
+        for word in known:
+            added.pop(word, None)
+        changes |= _edit(name, known, [*known, *added])
     for name, text in options.subtract:
-        known = _words(values[name])
-        changes |= _edit(name, known, [word for word in known if word not in _split(text)])
+        known, removed = _words(values[name]), frozenset(_split(text))
+        changes |= _edit(name, known, [word for word in known if word not in removed])
     return changes
 
 

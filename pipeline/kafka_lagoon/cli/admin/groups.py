@@ -77,9 +77,9 @@ def _partitions(
     ]
     partitions, unknown = [], []
     for name, topic in sorted(topics.items()):
-        existing = sorted(one.partition_index for one in topic.partitions)
+        existing = {one.partition_index for one in topic.partitions}
         wanted = chosen[name]
-        partitions += [TopicPartition(name, index) for index in (existing if wanted is None else wanted)]
+        partitions += [TopicPartition(name, index) for index in (sorted(existing) if wanted is None else wanted)]
         unknown += [f"{name}-{index}" for index in wanted or () if not topic.error_code and index not in existing]
     if unknown:
         refuse(*(f"--topic: there is no partition {name}" for name in unknown))
@@ -213,7 +213,8 @@ def _plan_deletion(context: ClusterContext) -> PlannedActions:
     if _is_share(listings, options.group):
         planned = _plan_share_deletion(stored, options.group, chosen)
         return replace(planned, failures=[*planned.failures, *refused], notes=_hidden(context))
-    items = [item for item in sorted(stored.states) if not chosen or _is_chosen(item, chosen)]
+    named = merged(map(selected, options.topic))
+    items = [item for item in sorted(stored.states) if not named or _is_named(item, named)]
     nothing = [] if items or refused else ["the group has stored nothing about these partitions"]
     return PlannedActions(
         actions=[delete_offsets_action(item, stored.states[item]) for item in items],
@@ -227,8 +228,8 @@ def _hidden(context: ClusterContext) -> Sequence[str]:
     return list_notes(context, OFFSET_FETCH.name, "topics of groups") if context.options.all_topics else ()
 
 
-def _is_chosen(item: GroupPartition, chosen: Mapping[str, Sequence[int] | None]) -> bool:
-    wanted = chosen.get(item.topic, ())
+def _is_named(item: GroupPartition, named: Mapping[str, frozenset[int] | None]) -> bool:
+    wanted = named.get(item.topic, frozenset())
     return wanted is None or item.partition in wanted
 
 

@@ -61,8 +61,8 @@ def _declare_reassignment(parser: ArgumentParser) -> None:
 
 
 def _check_reassignment(options: Namespace) -> list[str]:
-    named = [partition for partition, _ in options.moves]
-    twice = sorted({str(one) for one in named if named.count(one) > 1})
+    named = Counter(partition for partition, _ in options.moves)
+    twice = sorted(str(one) for one, count in named.items() if count > 1)
     nothing = [] if named or options.file else ["nothing to move: name partitions, or give --file"]
     return [*nothing, *(f"{one}: named twice" for one in twice)]
 
@@ -180,10 +180,11 @@ def _check_move(options: Namespace) -> list[str]:
 
 def _plan_move(context: ClusterContext) -> PlannedActions:
     selection, broker_id = find(context, context.options.partitions), context.options.broker
+    named = _named(context.options.partitions)
     replicas = [
         Replica(*partition, broker_id)
         for partition, described in selection.described.items()
-        if broker_id in described.replica_nodes or _is_named(context, partition)
+        if broker_id in described.replica_nodes or partition in named
     ]
     gathered = replica_places(context.cluster, replicas, context.deadline)
     wanted = (move_replica(replica, place, context.options.to) for replica, place in gathered.answers.items())
@@ -191,12 +192,9 @@ def _plan_move(context: ClusterContext) -> PlannedActions:
     return PlannedActions(actions=[action for action in wanted if action], failures=failures)
 
 
-def _is_named(context: ClusterContext, partition: TopicPartition) -> bool:
-    """Return True if the partition itself was named: only then its absence on the broker is a failure."""
-    return any(
-        one.topic == partition.topic and one.partitions is not None and partition.partition in one.partitions
-        for one in context.options.partitions
-    )
+def _named(wanted: Sequence[Selected]) -> set[TopicPartition]:
+    """Return the partitions that were named themselves: only their absence on the broker is a failure."""
+    return {TopicPartition(one.topic, number) for one in wanted for number in one.partitions or ()}
 
 
 ELECT_LEADERS = Command(

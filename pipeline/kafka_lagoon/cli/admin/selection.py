@@ -51,12 +51,13 @@ def selected(text: str) -> Selected:
 
 def merged(wanted: Iterable[Selected]) -> dict[str, frozenset[int] | None]:
     """Unite the selections of each topic; a selection of all partitions includes the others."""
-    by_topic: dict[str, frozenset[int] | None] = {}
+    by_topic: dict[str, set[int]] = {}
+    whole: set[str] = set()
     for selection in wanted:
-        topic, partitions = selection.topic, selection.partitions
-        known = by_topic.get(topic, frozenset())
-        by_topic[topic] = None if known is None or partitions is None else known | partitions
-    return by_topic
+        by_topic.setdefault(selection.topic, set()).update(selection.partitions or ())
+        if selection.partitions is None:
+            whole.add(selection.topic)
+    return {topic: None if topic in whole else frozenset(partitions) for topic, partitions in by_topic.items()}
 
 
 def placed(text: str) -> tuple[int, list[int]]:

@@ -34,7 +34,8 @@ def _declare(parser: ArgumentParser) -> None:
 def _answer(context: ClusterContext) -> CommandOutput:
     wanted: list[str] = context.options.group
     listings = list_groups(context.cluster, context.deadline)
-    selected = {group_id: one for group_id, one in listings.groups.items() if not wanted or group_id in wanted}
+    named = frozenset(wanted)
+    selected = {group_id: one for group_id, one in listings.groups.items() if not named or group_id in named}
     groups = _rows(context, selected, describe_groups(context.cluster, selected, context.deadline))
     return CommandOutput(
         rows=[

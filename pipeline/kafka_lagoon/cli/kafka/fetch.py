@@ -147,8 +147,9 @@ def _topic(context: ClusterContext) -> tuple[MetadataTopic, list[TopicPartition]
         refuse(f"{name}: no such topic")
     if not topic.partitions:
         raise BrokerError(topic.error_code, error_code(topic.error_code).name, METADATA.name, name)
-    known = sorted(partition.partition_index for partition in topic.partitions)
-    numbers = [int(text) for text in selection["partitions"].split(",")] if selection["partitions"] else known
+    known = {partition.partition_index for partition in topic.partitions}
+    chosen = selection["partitions"]
+    numbers = [int(text) for text in chosen.split(",")] if chosen else sorted(known)
     if absent := [number for number in numbers if number not in known]:
         refuse(f"{name}:{absent[0]}: {name} has {len(known)} partitions, from 0 on")
     return topic, [TopicPartition(name, number) for number in dict.fromkeys(numbers)]

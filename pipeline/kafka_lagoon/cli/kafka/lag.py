@@ -102,14 +102,11 @@ def _answer(context: ClusterContext) -> CommandOutput:
     known_topics = {*topology.topic_ids, *(row.topic for row in lag), *(row.topic for row in share_rows)}
     stats = context.cluster.request_stats
     failures = worth_a_row([*state.failures, *unchecked, *times], topology, stats)
+    shown_topics = None if options.topic is None else {None, *options.topic}
     return CommandOutput(
         rows=_parts(totals, lag, share_rows, options),
         failures=[
-            *(
-                failure
-                for failure in failures
-                if options.topic is None or failure.scope.topic in {None, *options.topic}
-            ),
+            *(failure for failure in failures if shown_topics is None or failure.scope.topic in shown_topics),
             *not_listed(LIST_GROUPS.name, Scope.group, options.group, state.listed, state.failures),
             *not_listed(METADATA.name, Scope.of_topic, options.topic or (), known_topics),
         ],
@@ -177,7 +174,7 @@ def group_lag_rows(
 
 
 def _notes(context: ClusterContext, topology: Topology) -> list[str]:
-    wanted = context.options.topic
+    wanted = None if context.options.topic is None else frozenset(context.options.topic)
     changed = [
         f"{topic}: {problem}"
         for topic, problem in sorted({**topology.changed, **topology.unasked}.items())

@@ -35,7 +35,7 @@ LIMITS = {
 class Groups(Container[str]):
     """The ids of groups that options select."""
 
-    ids: Sequence[str]
+    ids: frozenset[str]
     regex: re.Pattern[str] | None
 
     def __contains__(self, group_id: object) -> bool:
@@ -67,12 +67,15 @@ def is_timed(options: Namespace) -> bool:
 
 def selected_groups(options: Namespace) -> Groups | None:
     """Return the groups to describe; None stands for all."""
-    return Groups(options.group, options.pattern) if options.group or options.pattern else None
+    return Groups(frozenset(options.group), options.pattern) if options.group or options.pattern else None
 
 
 def of_topics(rows: Sequence[Any], options: Namespace) -> Sequence[Any]:
     """Select the rows of the topics that options name; limits and sums include all of them."""
-    return rows if options.topic is None else [row for row in rows if row.topic in set(options.topic)]
+    if options.topic is None:
+        return rows
+    topics = frozenset(options.topic)
+    return [row for row in rows if row.topic in topics]
 
 
 def shown_groups(rows: Iterable[Any], partitions: Iterable[Any], options: Namespace) -> list[Any]:

@@ -29,7 +29,8 @@ def _answer(context: ClusterContext) -> CommandOutput:
     wide = (*columns[:-1], "is_cordoned", "problem")
     parts = [RowSet(kind="log_dir", rows=log_dir_rows(log_dirs.answers), columns=columns, wide=wide)]
     if options.replicas or options.topic is not None:
-        rows = (row for row in replica_rows(log_dirs.answers) if options.topic is None or row.topic in options.topic)
+        topics = None if options.topic is None else frozenset(options.topic)
+        rows = (row for row in replica_rows(log_dirs.answers) if topics is None or row.topic in topics)
         replica_columns = ("broker_id", "log_dir", "topic", "partition", "size_bytes", "offset_lag", "is_future")
         parts.append(RowSet(kind="replica", rows=rows, columns=replica_columns))
     return CommandOutput(rows=parts, failures=[*log_dirs.failures, *_nowhere(options, log_dirs)])

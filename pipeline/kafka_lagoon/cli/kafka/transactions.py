@@ -67,7 +67,8 @@ def _transactions(context: ClusterContext) -> CommandOutput:
     if not listings.answers:  # no answer proves that a transactional id does not exist
         return CommandOutput(rows=[_listed(())], failures=failures)
     listed = list(listed_transaction_rows(listings))
-    selected = [row for row in listed if _is_selected(row, options)]
+    ids, states = frozenset(options.id), frozenset(state.lower() for state in options.state or ())
+    selected = [row for row in listed if _is_selected(row, ids, states)]
     describing = options.id or options.describe
     part, refused = _described(context, selected) if describing else (_listed(selected), [])
     known = {row.transactional_id for row in listed}
@@ -75,7 +76,8 @@ def _transactions(context: ClusterContext) -> CommandOutput:
         # Brokers have left out transactions that are not open for so long: these exist all the same.
         everything = list_transactions(context.cluster, context.deadline)
         known |= {row.transactional_id for row in listed_transaction_rows(everything)}
-        failures += (one for one in everything.failures.values() if one.scope not in {some.scope for some in failures})
+        scopes = {failure.scope for failure in failures}
+        failures += [failure for failure in everything.failures.values() if failure.scope not in scopes]
     missing = not_listed(LIST_TRANSACTIONS.name, Scope.transaction, options.id, known, failures)
     # Brokers leave out transactional ids, and topics that their transactions write to, that we may not describe.
     lists = (
@@ -86,9 +88,8 @@ def _transactions(context: ClusterContext) -> CommandOutput:
     return CommandOutput(rows=[part], failures=[*failures, *refused, *missing], notes=notes)
 
 
-def _is_selected(row: ListedTransactionRow, options: Namespace) -> bool:
-    states = {state.lower() for state in options.state or ()}
-    return (not options.id or row.transactional_id in options.id) and (not states or row.state.lower() in states)
+def _is_selected(row: ListedTransactionRow, ids: frozenset[str], states: frozenset[str]) -> bool:
+    return (not ids or row.transactional_id in ids) and (not states or row.state.lower() in states)
 
 
 def _listed(rows: Sequence[ListedTransactionRow]) -> RowSet:
