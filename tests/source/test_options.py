@@ -105,6 +105,10 @@ def test_a_stream_s_offsets_are_starting_offsets():
             "startingTimestamp: '2026-11-21' is not a time in milliseconds since 1970",
         ),
         ({"minPartitions": "0"}, "minPartitions: '0' is not a whole number above 0"),
+        (
+            {"maxRecordsPerPartition": " 9223372036854775808"},
+            "maxRecordsPerPartition: 9223372036854775808 is more than 9223372036854775807",
+        ),
         ({"failOnDataLoss": "no"}, "failOnDataLoss: 'no' is neither true nor false"),
         (
             {"kafka_isolation_level": "all"},

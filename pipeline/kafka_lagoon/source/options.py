@@ -155,6 +155,9 @@ class OptionTexts:
         if not re.fullmatch(r"0*[1-9]\d{0,18}", text.strip()):
             self.problems.append(f"{name}: {text!r} is not a whole number above 0")
             return None
+        if int(text) > _LIMIT:  # Spark's and Kafka's numbers are int64 at most
+            self.problems.append(f"{name}: {text.strip()} is more than {_LIMIT}")
+            return None
         return int(text)
 
     def time(self, name: str) -> int | None:
