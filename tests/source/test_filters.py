@@ -21,6 +21,7 @@ from pyspark.sql.datasource import (
 )
 
 from kafka_lagoon.source.filters import Pushed, push
+from tests.comparisons import Comparisons
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 OPERATORS = {
@@ -150,3 +151,15 @@ def test_filters_on_several_columns():
     assert (pushed.from_offset, pushed.to_offset) == (12, 16)
     assert [pushed.admits(*at) for at in (("a", 0), ("a", 1), ("b", 0))] == [True, False, False]
     assert rest == [In(("offset",), (12, 15))]
+
+
+@pytest.mark.parametrize("column", ["topic", "partition"])
+def test_values_of_a_list_are_looked_up(column: str) -> None:
+    """A thousand topics in a list do not cost a thousand comparisons for each partition."""
+    of = Comparisons()
+    values = [of.counting(f"topic-{number}") if column == "topic" else of.counting(number) for number in range(200)]
+    pushed, _ = push([In((column,), tuple(values))])
+    admitted = [pushed.admits(value, 0) if column == "topic" else pushed.admits("a", value) for value in values]
+    assert all(admitted)
+    assert not pushed.admits("other", 200)
+    assert of.count <= 2 * len(values)

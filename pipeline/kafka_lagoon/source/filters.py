@@ -68,9 +68,9 @@ def push(filters: Sequence[Filter]) -> tuple[Pushed, list[Filter]]:
             case column if isinstance(predicate, IsNotNull) and column in _NEVER_NULL:
                 pass
             case "topic" if type(predicate) in _HOLDS:
-                on_topic.append(predicate)
+                on_topic.append(_hashed(predicate))
             case "partition" if type(predicate) in _HOLDS:
-                on_partition.append(predicate)
+                on_partition.append(_hashed(predicate))
             case "offset" if type(predicate) in _HOLDS:
                 on_offset.append(_interval(predicate))
                 unfinished += [predicate] if isinstance(predicate, In) else []
@@ -93,6 +93,14 @@ def push(filters: Sequence[Filter]) -> tuple[Pushed, list[Filter]]:
 def _column(predicate: Filter) -> str | None:
     attribute: Sequence[str] = getattr(predicate, "attribute", ())
     return attribute[0] if len(attribute) == 1 else None
+
+
+def _hashed(predicate: Filter) -> Filter:
+    """The same filter; the values of a list as a set, because each partition is looked up in it."""
+    if not isinstance(predicate, In):
+        return predicate
+    values: Any = frozenset(predicate.value)
+    return In(predicate.attribute, values)
 
 
 def _value(predicate: Filter) -> Any:
