@@ -11,6 +11,7 @@ from kafka_lagoon.errors import ConfigError, RecordsError, TableError
 from kafka_lagoon.source.data_source import LagoonSource
 from kafka_lagoon.source.stream import LagoonStream, StreamOffsets
 from kafka_lagoon.topic_partition import TopicPartition
+from tests.comparisons import Comparisons
 from tests.fake.batches import batch
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakePartition
@@ -241,3 +242,16 @@ def test_an_unknown_topic_with_available_now(streams: Streams, in_transaction: F
     misspelt.prepareForTriggerAvailableNow()
     with pytest.raises(ConfigError, match="there is no topic tt"):
         misspelt.latestOffset(first, ReadAllAvailable())
+
+
+def test_many_topics_that_were_re_created() -> None:
+    """After a restore of a cluster all topics are other ones: each partition's topic is looked up, not searched for."""
+    of = Comparisons()
+    topics = [of.counting(f"topic-{number:03}") for number in range(200)]
+    offsets = {TopicPartition(topic, 0): 5 for topic in topics}
+    now, before = (StreamOffsets(offsets=offsets, topic_ids=dict.fromkeys(topics, one)) for one in ("new", "old"))
+    of.count = 0
+    starts, lines = now.since(before)
+    assert set(starts.offsets.values()) == {0}
+    assert len(lines) == len(topics)
+    assert of.count <= 10 * len(topics)

@@ -77,7 +77,7 @@ class StreamOffsets:
         starts: dict[TopicPartition, int] = {}
         gone = sorted(before.offsets.keys() - self.offsets.keys())
         lines = [f"{partition.topic}:{partition.partition} is gone" for partition in gone]
-        re_created = [topic for topic in self.topic_ids if self.is_re_created(topic, before)]
+        re_created = {topic for topic in self.topic_ids if self.is_re_created(topic, before)}
         lines += [f"topic {topic} was re-created" for topic in sorted(re_created)]
         for partition, end in self.offsets.items():
             start = 0 if partition.topic in re_created else before.offsets.get(partition, 0)
