@@ -8,6 +8,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, ConfigError
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
+from kafka_lagoon.source import plan
 from kafka_lagoon.source.options import SourceOptions, parse
 from kafka_lagoon.source.plan import require_topics, select_partitions
 from kafka_lagoon.topic_partition import TopicPartition
@@ -103,3 +104,15 @@ def test_a_broker_that_does_not_answer_may_know_the_topic(state: FakeCluster, cl
     for known in ((), ("u",)):
         with pytest.raises(BrokerError, match=reason):
             select_partitions(cluster, options(subscribe="u"), soon(), known)
+
+
+def test_names_are_suggested_for_a_few_of_many_topics(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a wrong cluster thousands of topics are missing; each name is compared with those of all its topics."""
+    suggested = list[str]()
+    monkeypatch.setattr(plan, "did_you_mean", lambda name, _known: suggested.append(name) or f" ({name}?)")
+    wanted = [f"absent-{number:02}" for number in range(40)]
+    with pytest.raises(ConfigError) as refused:
+        select_partitions(cluster, options(subscribe=",".join(wanted)), soon())
+    assert suggested == wanted[:10]
+    lines = [f"there is no topic {name}" for name in wanted]
+    assert list(refused.value.problems) == [*(f"{line} ({line[18:]}?)" for line in lines[:10]), *lines[10:]]

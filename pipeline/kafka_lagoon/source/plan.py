@@ -7,6 +7,7 @@ silence.
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from pydantic import ValidationError
 
@@ -36,6 +37,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 
 _TASK_BYTES = 64 << 20  # of a partition's log; small enough that the last tasks of a query end at about the same time
+_MOST_HINTS = 10  # each compares a name with those of all topics, and thousands are missing in a wrong cluster
 _NO_CODE = -1  # Kafka's UNKNOWN_SERVER_ERROR, for a failure without an answer
 _NO_ID = bytes(16)
 _START = OffsetSpecs(name="startingOffsets", default=EARLIEST)
@@ -149,7 +151,10 @@ def _existing(
     if unknown:
         everything = cluster.refresh(None, deadline)
         names = [topic.name for topic in everything.topics if topic.name is not None]
-        raise ConfigError([f"there is no topic {name}{did_you_mean(name, names)}" for name in sorted(unknown)])
+        hints = [did_you_mean(name, names) for name in sorted(unknown)[:_MOST_HINTS]]
+        raise ConfigError(
+            [f"there is no topic {name}{hint}" for name, hint in zip_longest(sorted(unknown), hints, fillvalue="")]
+        )
     return topics
 
 
