@@ -1,6 +1,8 @@
 """Options and columns of the sink: their meaning, and refusals that say what to do."""
 
 from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark.sql.types import (
@@ -15,7 +17,9 @@ from pyspark.sql.types import (
 )
 
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.source import write_options
 from kafka_lagoon.source.write_options import SinkOptions, parse_sink, written_columns
+from tests.comparisons import Comparisons
 
 KINDS: Mapping[str, DataType] = {
     "binary": BinaryType(),
@@ -111,3 +115,18 @@ def test_which_columns_are_written() -> None:
     names = ["Value", "offset", "topic", "timestamp", "timestamp_ms"]
     assert written_columns(names, None) == {"value": 0, "topic": 2, "timestamp_ms": 4}
     assert written_columns(names[:4], "t") == {"value": 0, "timestamp": 3}
+
+
+def test_columns_are_counted_once() -> None:
+    """Each column is not compared with all others: a frame may have thousands."""
+    of = Comparisons()
+
+    class Name(str):
+        __slots__ = ()
+
+        def lower(self) -> Any:
+            return of.counting(str(self))
+
+    fields = [SimpleNamespace(name=Name(f"C{number}"), dataType=StringType()) for number in range(200)]
+    assert len(write_options._column_problems(SimpleNamespace(fields=fields), "copy")) == len(fields) + 1  # type: ignore[arg-type]
+    assert of.count <= 20 * len(fields)

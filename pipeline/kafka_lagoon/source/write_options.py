@@ -6,6 +6,7 @@ clients that change no record are accepted.
 """
 
 import difflib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -189,9 +190,7 @@ def _column_problems(schema: "StructType", topic: str | None) -> list[str]:
             close = difflib.get_close_matches(name, _COLUMNS, n=1)
             hint = f" (did you mean {close[0]}?)" if close else f"; there are {', '.join(_COLUMNS)}"
             problems.append(f"column {field.name}: records have no such column{hint}")
-    problems += [
-        f"column {name}: there are two of it" for name in sorted({one for one in names if names.count(one) > 1})
-    ]
+    problems += [f"column {name}: there are two of it" for name, count in sorted(Counter(names).items()) if count > 1]
     if "value" not in names:
         problems.append("column value: must be there")
     if topic is None and "topic" not in names:
