@@ -430,3 +430,21 @@ def test_slices_and_different_columns(news: FakeCluster, connect: Connect) -> No
         to.write(whole.slice(16, 1), topic="news", partition=0)
     assert values(news, 0) == [b"000010", b"000011", b"000012", b"000013", b"000014", b"000016"]
     assert values(news, 1, "other") == [b"000015"]
+
+
+def test_rows_are_divided_by_topic_in_one_pass(
+    state: FakeCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass over all rows for each topic would cost rows times topics."""
+    names = [f"topic-{number}" for number in range(20)]
+    for name in names:
+        state.add_topic(name, 1, end=0)
+    passes = list[int]()
+    of_numpy = np.flatnonzero
+    monkeypatch.setattr(np, "flatnonzero", lambda numbers: passes.append(len(numbers)) or of_numpy(numbers))
+    cluster, sent = connect(), numbered(60)
+    with ArrowWriter(cluster, describe_targets(cluster, set(names), soon()), ProducerState(NUMBERED), SMALL) as to:
+        to.write(rows(sent, topic=names * 3))
+    assert not to.failures
+    assert [values(state, 0, name) for name in names] == [sent[number::20] for number in range(20)]
+    assert len(passes) < len(names)

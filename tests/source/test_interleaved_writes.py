@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
 from kafka_lagoon.errors import TransactionFailed
+from kafka_lagoon.produce import arrow_writer
 from kafka_lagoon.produce.batch_progress import BatchProgress
 from kafka_lagoon.produce.transactions import init_transactions
 from kafka_lagoon.protocol.messages.end_txn import END_TXN
@@ -152,3 +153,36 @@ def test_a_decided_commit_that_fails(state: FakeCluster, sink: Sink, fault: Clos
         progress = BatchProgress(series="query", number=7, topic="copy", open_transactions=(decided,))
         with pytest.raises(TransactionFailed, match=line):
             stream._finish(cluster, driver, progress, stream._sink.deadline())
+
+
+def test_rows_in_the_order_of_their_topics(
+    state: FakeCluster,
+    brokers: dict[int, FakeBroker],  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each Arrow batch has a new topic: what is known of the topics before it is kept, and not made again for each batch."""
+    coordinate(monkeypatch)
+    names = [f"topic-{number}" for number in range(12)]
+    for name in names:
+        state.add_topic(name, 1, end=0)
+    lanes = list[str]()
+    of_topic = arrow_writer._Lane
+    monkeypatch.setattr(
+        arrow_writer,
+        "_Lane",
+        lambda cluster, topic, *rest: lanes.append(topic.topic) or of_topic(cluster, topic, *rest),
+    )
+    schema = StructType([StructField("topic", StringType()), StructField("value", StringType())])
+    options = {
+        "kafka.bootstrap.servers": ",".join(f"{host}:{port}" for host, port in state.addresses.values()),
+        "kafka.transactional.id": "nightly",
+        "transactions": "task",
+    }
+    sink = new_sink(parse_sink(options, schema, overwrite=False, is_stream=False), schema)
+    batches = (pa.RecordBatch.from_pydict({"topic": [name] * 2, "value": ["a", "b"]}) for name in names)
+    writer = LagoonWriter(sink)
+    task = SparkTask(partition=0, attempt=0, attempt_id=0, batch=None)
+    message = write_task(sink, writer._transaction, task, batches)
+    assert isinstance(message, TaskWritten)
+    assert {partition.topic: count for partition, count in message.records.items()} == dict.fromkeys(names, 2)
+    assert lanes == names

@@ -93,7 +93,7 @@ class ArrowWriter:
             timeout_ms=timeout_ms,
             add_partitions=partial(_add_partitions, cluster, transaction, timeout_ms) if transaction else None,
         )
-        self._add(topics)
+        self.add_topics(topics)
         self._counts: dict[TopicPartition, int] = {}
         self._collected: list[pa.RecordBatch] = []
         self._collected_bytes = self._rows_encoded = 0
@@ -130,6 +130,13 @@ class ArrowWriter:
         self._collected_bytes += arrow_batch.nbytes
         if self._collected_bytes >= self._enough():
             self._encode_collected()
+
+    def add_topics(self, topics: Mapping[str, TargetTopic]) -> None:
+        """Take the descriptions of further topics, of which the cluster was asked after `flush`."""
+        for name, topic in topics.items():
+            self._lanes[name] = _Lane(self._cluster, topic, self._options, self._transaction)
+            if any(topic.topic_id):
+                self._topic_ids[name] = topic.topic_id
 
     def take_written(self) -> list[Written]:
         """Batches that were written since the last call, in order within each partition."""
@@ -183,20 +190,15 @@ class ArrowWriter:
             raise RowRefused(self._rows_encoded + int(np.argmin(codes)), "there is no topic")
         if len(names) == 1:
             return [(names[0], None)]
-        return [(name, np.flatnonzero(codes == code).astype(np.int64)) for code, name in enumerate(names)]
+        return [(names[code], rows) for code, rows in group_by_partition(codes.astype(np.int64), len(names))]
 
     def _lane(self, topic: str) -> "_Lane":
         """The lane of a topic; a new topic is described when no batch is on its way. BrokerError if it cannot be described."""
         if topic not in self._lanes:
             self._sender.flush()
-            self._add(describe_targets(self._cluster, {topic}, Deadline.after(self._cluster.clock, self._timeout_ms)))
+            deadline = Deadline.after(self._cluster.clock, self._timeout_ms)
+            self.add_topics(describe_targets(self._cluster, {topic}, deadline))
         return self._lanes[topic]
-
-    def _add(self, topics: Mapping[str, TargetTopic]) -> None:
-        for name, topic in topics.items():
-            self._lanes[name] = _Lane(self._cluster, topic, self._options, self._transaction)
-            if any(topic.topic_id):
-                self._topic_ids[name] = topic.topic_id
 
     def _send(self, partition: TopicPartition, columns: RecordColumns, rows: Numbers) -> None:
         """Encode rows of one partition and send them, unless one before them was not written."""

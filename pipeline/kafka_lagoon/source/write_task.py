@@ -21,7 +21,7 @@ from kafka_lagoon.garbage import modules_kept
 from kafka_lagoon.produce.arrow_writer import ArrowWriter, WriteOptions
 from kafka_lagoon.produce.producer_state import ProducerState
 from kafka_lagoon.produce.sequences import init_producer_id
-from kafka_lagoon.produce.targets import TargetTopic, describe_targets
+from kafka_lagoon.produce.targets import describe_targets
 from kafka_lagoon.produce.transactions import Transaction, abort, init_transactions, is_open, refuse_if_fenced
 from kafka_lagoon.protocol.error_codes import OUT_OF_ORDER_SEQUENCE_NUMBER
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS
@@ -134,7 +134,7 @@ class _Writing:
         self._cluster, self._sink, self._transaction = cluster, sink, transaction
         self._places = written_columns(sink.columns, sink.options.topic)
         self._state = self._new_state()
-        self._topics: dict[str, TargetTopic] = {}
+        self._topics: set[str] = set()
         self._writer: ArrowWriter | None = None
         self._written: dict[TopicPartition, int] = {}
 
@@ -166,27 +166,31 @@ class _Writing:
         return {name for name in pc.unique(named.column("topic")).to_pylist() if name} if topic is None else {topic}
 
     def _writer_to(self, topics: set[str]) -> ArrowWriter:
-        """The writer, or a new one that also knows further topics: while a writer sends, the cluster must not be asked."""
-        new = topics - self._topics.keys()
-        if self._writer is None or new:
+        """The writer, which learns further topics when it has sent what it has: meanwhile the cluster must not be asked."""
+        new = topics - self._topics
+        if self._writer is None:
+            self._writer = self._new_writer(new)
+        elif new:
             self._flush()
-            self._topics |= describe_targets(self._cluster, new, self._sink.deadline())
-            options = self._sink.options
-            how = WriteOptions(
-                acks=options.acks,
-                codec=options.codec,
-                target_batch_bytes=options.batch_bytes,
-                buffer_bytes=options.buffer_bytes,
-                delivery_timeout_ms=options.delivery_timeout_ms,
-            )
-            self._writer = ArrowWriter(self._cluster, self._topics, self._state, how, self._transaction)
+            self._writer.add_topics(describe_targets(self._cluster, new, self._sink.deadline()))
+        self._topics |= new
         return self._writer
+
+    def _new_writer(self, topics: set[str]) -> ArrowWriter:
+        described, options = describe_targets(self._cluster, topics, self._sink.deadline()), self._sink.options
+        how = WriteOptions(
+            acks=options.acks,
+            codec=options.codec,
+            target_batch_bytes=options.batch_bytes,
+            buffer_bytes=options.buffer_bytes,
+            delivery_timeout_ms=options.delivery_timeout_ms,
+        )
+        return ArrowWriter(self._cluster, described, self._state, how, self._transaction)
 
     def _flush(self) -> None:
         if self._writer:
             self._writer.flush()
             self._count(self._writer)
-            self._writer.close()
 
     def _count(self, writer: ArrowWriter) -> None:
         for written in writer.take_written():
