@@ -1,5 +1,7 @@
 """Queues of batches: their order, batches that are sent again, and partitions that are given up."""
 
+from typing import Any
+
 import pytest
 
 from kafka_lagoon.client.failures import Scope, own_failure
@@ -212,3 +214,23 @@ def test_a_partition_that_ends() -> None:
     given_up = queues.give_up(OTHER, failure)
     assert [(one.partition, one.count) for one in given_up.unwritten] == [(OTHER, 5)]
     assert (given_up.freed_bytes, list(queues.first(1_000))) == (100, [FIRST])
+
+
+def test_partitions_without_batches_are_not_looked_at() -> None:
+    """A task may write to thousands of partitions, of which a round has a few."""
+    queues = BatchQueues(is_idempotent=True, timeout_ms=1_000)
+    for number in range(100):
+        queues.add(partition := TopicPartition("news", number), batch := Batch(0, 1, b"x"))
+        _answer(batch, 0)
+        queues.reconcile([partition], 0.0)
+    queues.add(FIRST, last := Batch(1, 1, b"x"))
+    refused = TopicPartition("news", 100)
+    queues.add(refused, Batch(0, 1, b"x"))
+    queues.give_up(refused, own_failure("Produce", Scope.of_partition(*refused), "GONE"))
+
+    class Unwalked(dict[Any, Any]):
+        def items(self) -> Any:
+            raise AssertionError("all partitions are looked at")
+
+    queues._queues = Unwalked(queues._queues)
+    assert queues.first(1_000) == {FIRST: [last]}

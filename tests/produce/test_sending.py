@@ -1,12 +1,22 @@
 """A batch that is sent is in the log once, or its failure says what is known about it."""
 
+from typing import Any
+
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.produce.sending import Delivery
+from kafka_lagoon.produce.sending import Delivery, read_answers
 from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
 from kafka_lagoon.protocol.messages.metadata import METADATA
-from kafka_lagoon.protocol.messages.produce import NO_ACKS, PRODUCE, BatchIndexAndErrorMessage
+from kafka_lagoon.protocol.messages.produce import (
+    NO_ACKS,
+    PRODUCE,
+    BatchIndexAndErrorMessage,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Close, Fault, Hang
@@ -145,3 +155,18 @@ def test_without_acks_a_broker_that_is_not_there(
     result = write(cluster, SequenceNumbers(), Delivery(acks=NO_ACKS))
     assert {failure.name for failure in result.failures.values()} == {"CONNECTION_FAILED", "LEADER_NOT_AVAILABLE"}
     assert len(result.answers) == 1
+
+
+def test_ids_of_other_topics_are_not_looked_at() -> None:
+    """A writer knows the ids of all its topics, and an answer is about a few of them."""
+
+    class Ids(dict[str, bytes]):
+        def items(self) -> Any:
+            raise AssertionError("all topics are looked at")
+
+    ids = Ids({f"topic-{number}": number.to_bytes(16, "big") for number in range(1, 9)})
+    answer = PartitionProduceResponse(index=2, error_code=0, base_offset=7, record_errors=())
+    topic = TopicProduceResponse(name="", topic_id=ids["topic-3"], partition_responses=(answer,))
+    wanted = TopicPartition("topic-3", 2)
+    response = ProduceResponse(responses=(topic,))
+    assert list(read_answers(response, [wanted], Delivery(topic_ids=ids))) == [(wanted, 0, answer)]

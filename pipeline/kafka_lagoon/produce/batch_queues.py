@@ -122,6 +122,7 @@ class BatchQueues:
     def __init__(self, *, is_idempotent: bool, timeout_ms: int, transaction: Transaction | None = None) -> None:
         self._is_idempotent, self._timeout_s, self._transaction = is_idempotent, timeout_ms / 1000, transaction
         self._queues: dict[TopicPartition, _Queue] = {}
+        self._waiting: dict[TopicPartition, _Queue] = {}  # those that have batches
 
     def failure_of(self, partition: TopicPartition) -> Failure | None:
         """The reason why the partition takes no more batches; None if it does."""
@@ -130,7 +131,8 @@ class BatchQueues:
 
     def add(self, partition: TopicPartition, batch: Batch) -> None:
         """Append a batch to a partition that has not failed."""
-        self._queues.setdefault(partition, _Queue()).batches.append(batch)
+        queue = self._waiting[partition] = self._queues.setdefault(partition, _Queue())
+        queue.batches.append(batch)
 
     def end(self, partition: TopicPartition, failure: Failure) -> None:
         """Let the partition take no more batches; waiting batches are still sent."""
@@ -140,8 +142,7 @@ class BatchQueues:
         """The next batches to send: the first of each partition, then the second, up to `most_bytes`, and at least one."""
         waiting = {
             partition: [batch for batch in islice(queue.batches, self._depth(queue)) if batch.answer is None]
-            for partition, queue in self._queues.items()
-            if queue.batches
+            for partition, queue in self._waiting.items()
         }
         chosen: dict[TopicPartition, list[Batch]] = {}
         size = 0
@@ -194,11 +195,12 @@ class BatchQueues:
         """
         return _REMEMBERED if self._is_idempotent and queue.has_written else 1
 
-    @staticmethod
-    def _take_answered(partition: TopicPartition, queue: _Queue, reconciled: Reconciled) -> None:
+    def _take_answered(self, partition: TopicPartition, queue: _Queue, reconciled: Reconciled) -> None:
         while queue.batches and queue.batches[0].answer:
             reconciled.take(partition, queue.batches.popleft())
             queue.failing_since, queue.rounds, queue.has_written = None, 0, True
+        if not queue.batches:
+            self._waiting.pop(partition, None)
 
     def _is_final(self, queue: _Queue, refusal: Refusal, now: float) -> bool:
         """True if the batch is given up. A batch refused for its place in the order is the first of its queue by now."""
@@ -225,8 +227,8 @@ class BatchQueues:
         )
         return explained(failure, refusal.answer, self._transaction)
 
-    @staticmethod
     def _fail(
+        self,
         partition: TopicPartition,
         queue: _Queue,
         failure: Failure,
@@ -249,6 +251,7 @@ class BatchQueues:
                 Unwritten(partition=partition, first=batch.first, count=batch.count, failure=failure, refused=refused)
             )
         queue.batches.clear()
+        self._waiting.pop(partition, None)
 
 
 def follower(partition: TopicPartition, batch: Batch, failure: Failure) -> Unwritten:

@@ -210,7 +210,10 @@ class BatchSender:
             for partition, batch in request.items():
                 self._queues.refuse(partition, batch, Refusal(node_id, reply.outcome))
             return
-        answers = {partition: (code, answer) for partition, code, answer in read_answers(reply.outcome, self._delivery)}
+        answers = {
+            partition: (code, answer)
+            for partition, code, answer in read_answers(reply.outcome, request, self._delivery)
+        }
         for partition, batch in request.items():
             if partition not in answers:
                 left_out = ConnectionFailed(f"broker {node_id}", "exchange", "the answer leaves it out")

@@ -83,7 +83,7 @@ def send_batches(
         api=PRODUCE,
         items=list(batches),
         build=lambda partitions: produce_request(partitions, batches, delivery),
-        read=lambda response, _: _read(response, delivery, refused),
+        read=lambda response, partitions: _read(response, partitions, delivery, refused),
         within=produce_versions(batches, delivery),
         once=any(producer_of(batch).producer_id == NO_PRODUCER for batch in batches.values()),
     )
@@ -168,19 +168,23 @@ def produce_request(
 
 
 def _read(
-    response: ProduceResponse, delivery: Delivery, refused: dict[TopicPartition, PartitionProduceResponse]
+    response: ProduceResponse,
+    partitions: Iterable[TopicPartition],
+    delivery: Delivery,
+    refused: dict[TopicPartition, PartitionProduceResponse],
 ) -> Iterator[tuple[TopicPartition, int, PartitionProduceResponse]]:
-    for partition, code, answer in read_answers(response, delivery):
+    for partition, code, answer in read_answers(response, partitions, delivery):
         if answer.error_code:
             refused[partition] = answer
         yield partition, code, answer
 
 
 def read_answers(
-    response: ProduceResponse, delivery: Delivery
+    response: ProduceResponse, partitions: Iterable[TopicPartition], delivery: Delivery
 ) -> Iterator[tuple[TopicPartition, int, PartitionProduceResponse]]:
-    """The answer about each partition; the code is 0 for a batch that is in the log."""
-    names = {topic_id: name for name, topic_id in delivery.topic_ids.items()}
+    """The answer about each of these partitions; the code is 0 for a batch that is in the log."""
+    topics = {partition.topic for partition in partitions}
+    names = {delivery.topic_ids[name]: name for name in topics if name in delivery.topic_ids}
     for topic in response.responses:
         for answer in topic.partition_responses:
             partition = TopicPartition(topic.name or names.get(topic.topic_id, ""), answer.index)
