@@ -7,6 +7,7 @@ import pytest
 from kafka_lagoon.client.failures import Scope, own_failure
 from kafka_lagoon.errors import AuthenticationFailed, ConnectionFailed, ConnectionLost, DecodeError, PipelineError
 from kafka_lagoon.produce.batch_queues import AFTER_UNWRITTEN, Batch, BatchQueues, Reconciled, Refusal, Written
+from kafka_lagoon.protocol.error_codes import LEADER_NOT_AVAILABLE
 from kafka_lagoon.protocol.messages.produce import BatchIndexAndErrorMessage, PartitionProduceResponse
 from kafka_lagoon.topic_partition import TopicPartition
 
@@ -183,6 +184,21 @@ def test_a_topic_that_is_gone() -> None:
     queues, batches = _queues()
     rounds = [len(_refuse(queues, batches[0], UNKNOWN_TOPIC).unwritten) for _ in range(4)]
     assert rounds == [0, 0, 0, 3]
+
+
+def test_a_topic_that_a_restarted_broker_does_not_know_yet() -> None:
+    """Rounds before it, in which the broker was away, do not count: it is tried a few times all the same."""
+    queues, batches = _queues()
+    away = ConnectionFailed("b:1", "connect", "refused")
+    reasons = [away, away, NOT_LEADER, NOT_LEADER, UNKNOWN_TOPIC, NOT_LEADER, *[UNKNOWN_TOPIC] * 4]
+    rounds = [len(_refuse(queues, batches[0], reason).unwritten) for reason in reasons]
+    assert rounds == [*[0] * 9, 3]
+    queues, batches = _queues()
+    for _ in range(3):
+        assert _refuse(queues, batches[0], UNKNOWN_TOPIC).waiting == [FIRST]
+        queues.refuse(FIRST, batches[0], Refusal(None, LEADER_NOT_AVAILABLE))
+        assert queues.reconcile([FIRST], 0.0).waiting == [FIRST]
+    assert len(_refuse(queues, batches[0], UNKNOWN_TOPIC).unwritten) == 3
 
 
 @pytest.mark.parametrize("reason", [TIMED_OUT, 20, ConnectionLost("b:1", "exchange", "closed", in_flight=1)])
