@@ -24,6 +24,18 @@ def test_lines_are_passed_on_as_they_come() -> None:
     os.close(source)
 
 
+def test_a_source_that_does_not_block() -> None:
+    """Another program may have made the terminal or the socket non-blocking: it is waited for, and no fault."""
+    source, sink = os.pipe()
+    os.set_blocking(source, False)
+    read = bursts(source, 1 << 20)
+    threading.Timer(0.05, os.write, (sink, b"a\n")).start()
+    assert next(read) == [b"a"]
+    os.close(sink)
+    assert list(read) == []
+    os.close(source)
+
+
 def test_a_large_input_is_cut_into_bursts() -> None:
     """A burst ends near the limit, and no line is lost there."""
     source, sink = os.pipe()

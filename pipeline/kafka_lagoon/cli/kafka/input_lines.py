@@ -36,6 +36,7 @@ def bursts(descriptor: int, limit_bytes: int) -> Iterator[list[bytes]]:
 
 def _read(descriptor: int, limit_bytes: int) -> tuple[bytes, bool]:
     """Read the available bytes, and return True beside them at the end of the input; waits only for the first byte."""
+    select.select([descriptor], [], [])  # another program may have made a terminal or a socket non-blocking
     parts = [os.read(descriptor, _READ_BYTES)]
     size = len(parts[0])
     while size < limit_bytes and parts[-1] and select.select([descriptor], [], [], 0)[0]:
