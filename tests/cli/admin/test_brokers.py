@@ -14,6 +14,7 @@ from tests.cli.admin.faults import faults
         (("remove-voter", "3", "--directory-id", "d"), "'d' is not the id of a directory"),
         (("unregister-broker", "three"), "'three' is not a whole number from 0 on"),
         (("update-feature", "metadata.version=4.1-IV0"), "is not FEATURE=LEVEL, and a level is a number"),
+        (("update-feature", "group.version=32768"), "has a level above 32767"),
         (("update-feature", "group.version=1", "group.version=0"), "group.version: named twice"),
     ],
 )

@@ -18,7 +18,7 @@ from kafka_lagoon.apply.kinds.cluster import (
 )
 from kafka_lagoon.apply.kinds.names import parse_directory_id, parse_listener
 from kafka_lagoon.cli.admin.command import altering
-from kafka_lagoon.cli.arguments import MOST_INT32, number_from
+from kafka_lagoon.cli.arguments import MOST_INT16, MOST_INT32, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.permissions import ALTERS_CLUSTER
@@ -176,6 +176,8 @@ def _level(text: str) -> tuple[str, int]:
     match = _LEVEL.fullmatch(text)
     if match is None:
         raise ArgumentTypeError(f"{text!r} is not FEATURE=LEVEL, and a level is a number")
+    if int(match[2]) > MOST_INT16:
+        raise ArgumentTypeError(f"{text!r} has a level above {MOST_INT16}")
     return match[1], int(match[2])
 
 
