@@ -70,13 +70,15 @@ def moved_replicas(of: Comparisons, count: int, patch: Patch) -> Any:
     """Find the replicas of partitions that are named one by one, and are not on the broker."""
     absent = SimpleNamespace(replica_nodes=())
     described = {TopicPartition(of.counting("orders"), number): absent for number in range(count)}
-    asked: list[Any] = []
+    requested: list[Any] = []
+    nowhere = SimpleNamespace(answers={}, failures={})
     patch.setattr(partitions, "find", returning(Partitions(described)))  # type: ignore[arg-type]
-    patch.setattr(partitions, "replica_places", lambda _cluster, replicas, _deadline: asked.extend(replicas) or found)
-    found = SimpleNamespace(answers={}, failures={})
+    patch.setattr(
+        partitions, "replica_places", lambda _cluster, replicas, _deadline: requested.extend(replicas) or nowhere
+    )
     wanted = [Selected(of.counting("orders"), frozenset({number})) for number in range(count)]
     partitions._plan_move(context(partitions=wanted, broker=7, to="/data"))
-    return asked
+    return requested
 
 
 def reassigned_partitions(of: Comparisons, count: int, _patch: Patch) -> Any:
