@@ -54,6 +54,8 @@ def test_a_broker_is_emptied_after_what_is_assigned() -> None:
     assert moved(move_actions(owns, CLUSTER)[0]) == {"b-0": [2]}
     assert left_on(owns, CLUSTER) == ["broker 3 keeps 2 replicas of topics that owns.topics does not match"]
     assert left_on(desired(text), CLUSTER) == []
+    in_part = desired(f"[owns]\ntopics = ['b']\n{text}topics = ['b']\n")
+    assert left_on(in_part, CLUSTER) == []  # nobody wants the broker to be empty
 
 
 def test_replicas_of_all_partitions_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,6 +146,38 @@ topics = ["nothing", "a"]
     assert faults == ["x.toml:2: actions[1]: a-0 has 2 replicas, and no other broker is left for one of them"]
 
 
+def test_a_broker_that_does_not_run() -> None:
+    """It is emptied if it has replicas; an assignment may leave a replica there, but not add one."""
+    cluster = live({"a": topic("a", [[1, 9]]), "b": topic("b", [[2]])})
+    actions, faults = move_actions(desired("[[actions]]\naction = 'empty_broker'\nbroker = 9\n"), cluster)
+    assert (moved(actions), faults) == ({"a-0": [1, 3]}, [])
+    text = "[[actions]]\naction = 'reassign_partitions'\nassignments = {{ {} }}\n"
+    actions, faults = move_actions(desired(text.format("a-0 = [2, 9]")), cluster)
+    assert (moved(actions), faults) == ({"a-0": [2, 9]}, [])
+    _, faults = move_actions(desired(text.format("b-0 = [9]")), cluster)
+    assert faults == ["x.toml:4: actions[1].assignments.b-0: there is no broker 9 (there are 1, 2, 3)"]
+
+
+def test_an_assignment_that_is_written_twice() -> None:
+    """Equal assignments do not contradict each other; the first place is named."""
+    again = "[[actions]]\naction = 'reassign_partitions'\nassignments = { a-0 = [2, 1] }\n"
+    actions, faults = move_actions(desired(f"[topics.a]\nassignments = [[2, 1], [2, 3]]\n{again}"), CLUSTER)
+    assert (moved(actions), faults) == ({"a-0": [2, 1]}, [])
+    assert [action.source for action in actions] == ["x.toml:3"]
+
+
+def test_topics_that_are_not_owned_stay() -> None:
+    """Their partitions cannot be assigned, and their moves go on if moves are cancelled without a choice."""
+    owns = "[owns]\ntopics = ['a']\n[[actions]]\naction = "
+    assigned = desired(f"{owns}'reassign_partitions'\nassignments = {{ b-0 = [1] }}\n")
+    actions, faults = move_actions(assigned, CLUSTER)
+    assert actions == []
+    assert faults == ["x.toml:6: actions[1].assignments.b-0: topic b is not matched by owns.topics"]
+    cluster = moving(moving(CLUSTER, "a", (1, 2, 3), (3,), ()), "b", (3, 1), (1,), ())
+    actions, faults = move_actions(desired(f"{owns}'cancel_reassignments'\n"), cluster)
+    assert ([action.resource.name for action in actions], faults) == (["a-0"], [])
+
+
 @pytest.mark.parametrize("action", ["cancel_reassignments", "empty_broker"])
 def test_what_is_named_exists_and_may_be_touched(action: str) -> None:
     """A topic or partition that is not there or not owned is a fault: passing it over would look like being done."""
@@ -172,6 +206,9 @@ def test_moves_under_way() -> None:
     (action,), _ = move_actions(desired(cancel), cluster)
     assert (action.kind, action.resource.name) == ("cancel_reassignment", "a-0")
     assert move_actions(desired(cancel), CLUSTER) == ([], [])
+    for adding, removing in (((3,), ()), ((), (1,))):  # the number of replicas changes
+        (action,), _ = move_actions(desired(cancel), moving(CLUSTER, "a", (1, 2, 3), adding, removing))
+        assert (action.kind, action.resource.name) == ("cancel_reassignment", "a-0")
     _, faults = move_actions(desired(f"{cancel}[topics.a]\nassignments = [[1, 2], [2, 3]]\n"), cluster)
     assert faults == ["x.toml:2: actions[1]: the move of a-0 is to be cancelled, and another is wanted"]
 
@@ -180,6 +217,9 @@ def test_when_moves_under_way_have_to_be_known() -> None:
     """Moves are listed only if partitions may have to be moved, because listing takes a permission on the cluster."""
     assert not needs_moves(desired("[topics.a]\nreplication_factor = 2\n"), CLUSTER.topics)
     assert needs_moves(desired("[topics.a]\nreplication_factor = 3\n"), CLUSTER.topics)
+    assert needs_moves(
+        desired("[topics.a]\nreplication_factor = 2\n[topics.b]\nreplication_factor = 2\n"), CLUSTER.topics
+    )
     assert needs_moves(desired("[[actions]]\naction = 'empty_broker'\nbroker = 9\n"), CLUSTER.topics)
 
 

@@ -69,6 +69,18 @@ def test_leaders_and_replicas_are_spread() -> None:
     assert set(Counter(one for after in proposed.values() for one in after).values()) == {30}
 
 
+def test_what_has_moved_counts_for_the_next() -> None:
+    """A leader or replica of an earlier proposal is counted once, at its new broker, whether it has moved or not."""
+    partitions = [TopicPartition("t", number) for number in range(60)]
+    proposed, _ = without_broker(dict.fromkeys(partitions, (1, 2)), dict.fromkeys(range(1, 5)), 1)
+    assert Counter(after[0] for after in proposed.values()) == {2: 20, 3: 20, 4: 20}
+    first, second, third, *_ = partitions
+    racks = dict.fromkeys(range(1, 4))
+    assert without_broker({first: (2, 1), second: (1,)}, racks, 1)[0] == {first: (2, 3), second: (2,)}
+    leaders = {first: (3, 1), second: (2, 3), third: (1, 2)}
+    assert without_broker(leaders, racks, 1)[0] == {first: (3, 2), third: (3, 2)}
+
+
 def test_racks_are_kept_apart() -> None:
     """The broker in a rack without a replica of the partition is chosen, even if it has more replicas than others."""
     racks = {1: "a", 2: "a", 3: "b", 4: "c", 5: "c"}
