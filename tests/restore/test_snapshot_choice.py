@@ -92,6 +92,12 @@ def test_the_newest_that_is_whole() -> None:
 
 FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
     ("configs", {"problem": "SKIPPED", "outcome": "skipped"}, "with_configs", "configs (SKIPPED)"),
+    (
+        "configs",
+        {"problem": "UNSUPPORTED_VERSION", "outcome": "not_offered"},
+        "with_configs",
+        "configs (UNSUPPORTED_VERSION)",
+    ),
     ("configs", {"outcome": "failed"}, "with_configs", "configs (t: some requests failed)"),
     ("configs", {"outcome": None}, "with_configs", "configs (t: version 0.1.0 did not collect them)"),
     ("acls", {"problem": "SKIPPED", "outcome": "skipped"}, "with_acls", "ACLs (SKIPPED)"),

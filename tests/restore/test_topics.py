@@ -77,6 +77,7 @@ def ask() -> Iterator[Ask]:
         _config("orders", "follower.replication.throttled.replicas", "0:1"),
         _config("orders", "secret", None),
         _config("plain", "old", "1", None, is_default=False),
+        _config("plain", "cleanup.policy", "delete", None, is_default=True),
         _config("orders", "retention.ms", "7", snapshot_id="s2"),
         _config("1", "retention.ms", "8", "DYNAMIC_BROKER_CONFIG", resource_type="broker"),
     ]
