@@ -122,6 +122,22 @@ def _without_2_alone(answer: MetadataResponse) -> MetadataResponse:
     return replace(answer, brokers=answer.brokers[::2])
 
 
+def test_the_order_of_partitions_is_no_difference(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """Brokers list partitions in any order, and no third broker is asked because of it."""
+
+    def reversed_partitions(answer: MetadataResponse) -> MetadataResponse:
+        topics = tuple(replace(topic, partitions=topic.partitions[::-1]) for topic in answer.topics)
+        return replace(answer, topics=topics)
+
+    cluster = connect()
+    state.add_topic("several", 3)
+    state.faults.append(Fault(METADATA.key, Altered(reversed_partitions), 2, 1_000))
+    before = state.count(METADATA.key)
+    agreed_metadata(cluster, None, Deadline.after(CLOCK, 5_000))
+    assert state.count(METADATA.key) - before == 2
+    assert state.count(METADATA.key, 2) > 0
+
+
 def test_a_broker_that_names_wrong_addresses(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
     """None of them can be reached, so another bootstrap server is asked than the one that gave them."""
 
