@@ -229,6 +229,28 @@ def test_an_id_that_one_broker_does_not_give(state: FakeCluster, connect: Callab
     assert topology.given_ids == ({"orders": topic_id} if before.topic_ids["orders"] is None else {})
 
 
+def _refused(topics: dict[str, Any]) -> None:
+    topics["orders"] = replace(topics["orders"], error_code=REFUSED, partitions=(), topic_id=bytes(16))
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_topic_that_is_hidden_from_one_answer(
+    state: FakeCluster, connect: Callable[[], Cluster], is_first: bool
+) -> None:
+    """A permission was given or taken away meanwhile: the topic is as in the first answer, from which its offsets were read."""
+    cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
+    if is_first:
+        state.faults.append(described(_refused, 1, 1))
+    before = read_topology(cluster, None, deadline)
+    if not is_first:
+        state.faults += [described(_refused, node_id, 1_000) for node_id in (1, 2, 3)]
+    topology, failures = check_again(cluster, before, deadline)
+    assert failures == []
+    assert list(topic_rows(topology)) == list(topic_rows(before))
+    (row,) = topic_rows(topology)
+    assert row.problem == ("TOPIC_AUTHORIZATION_FAILED" if is_first else None)
+
+
 def test_brokers_that_two_of_three_name(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
     """They are those to which later requests go, although the last answer lacks one of them."""
     state.faults.append(described(_other_leader, 2, 1_000))
