@@ -44,7 +44,7 @@ def test_a_broker_is_emptied(cluster, broker_id):
 
 @given(clusters(), st.integers(1, 5))
 def test_another_replication_factor(cluster, factor):
-    """Partitions get the wanted number of replicas and keep the preferred leader; kept replicas stay, in separate racks."""
+    """Partitions get the wanted number of replicas and keep the preferred leader; new replicas are in racks without one."""
     replicas, racks = cluster
     factor = min(factor, len(racks))
     proposed = with_factor(replicas, racks, replicas, factor, Loads(replicas))

@@ -29,7 +29,7 @@ def played(actions: list[Action]) -> Partition:
 def test_the_first_record_that_differs(actions: list[Action], compacted: set[int]):
     """All records before the divergence are in the leader's log, and there is a divergence only if a read record is not.
 
-    Whatever elections there were between two reads, and whatever compaction had removed before.
+    This holds for any elections between two reads, and for any records that compaction had removed before.
     """
     partition = played(actions)
     seen = [(offset, epoch) for offset, epoch in enumerate(partition.read) if offset not in compacted]

@@ -107,7 +107,7 @@ def test_retention_that_deleted_exactly_what_was_read():
     st.integers(1, 10**7),
 )
 def test_a_limit_is_shared_by_backlog(spans: list[tuple[int, int]], most: int):
-    """Ranges together have as many offsets as the limit, none is beyond its end, and each backlog gets a share."""
+    """Ranges together exceed the limit by at most an offset each, none is beyond its end, and each backlog gets a share."""
     ranges = [planned(number, start, start + length) for number, (start, length) in enumerate(spans)]
     cut = limited(ranges, most)
     assert [one.partition for one in cut] == [one.partition for one in ranges]
