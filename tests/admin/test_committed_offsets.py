@@ -9,7 +9,7 @@ from kafka_lagoon.admin.committed_offsets import committed_offsets
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from tests.admin.conftest import soon
-from tests.compared import Compared, comparisons
+from tests.comparisons import Comparisons
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.faults import Altered, Fault
 
@@ -40,14 +40,15 @@ def test_as_few_requests_as_brokers_allow(state: FakeCluster, cluster: Cluster, 
 
 def test_the_time_for_brokers_of_one_group_a_request_is_linear(state: FakeCluster, cluster: Cluster) -> None:
     """Groups that are asked about again are looked up: 100,000 of them were searched for ten minutes in a list."""
-    names = [Compared(f"g{number}") for number in range(80)]
+    compared = Comparisons()
+    names = [compared.counting(f"g{number}") for number in range(80)]
     state.groups = {name: _group(FakeCommit(1)) for name in names}
     state.highest[OFFSET_FETCH.key] = 7
     for broker in cluster.brokers.values():
         broker.close()
     cluster.learn_coordinators(dict.fromkeys(names, 1))
     committed = list[Any]()
-    assert comparisons(lambda: committed.append(committed_offsets(cluster, names, soon()))) < 20 * len(names)
+    assert compared.during(lambda: committed.append(committed_offsets(cluster, names, soon()))) < 20 * len(names)
     assert set(committed[0].answers) == set(names)
 
 

@@ -28,7 +28,7 @@ from kafka_lagoon.protocol.messages.list_partition_reassignments import (
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from tests.admin.conftest import altering_apis, cluster, soon, topic_apis
 from tests.apply.lives import desired
-from tests.compared import Compared, comparisons
+from tests.comparisons import Comparisons
 from tests.fake import resources
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster, FakeGroup
@@ -89,14 +89,15 @@ def test_the_time_to_read_configs_is_linear(
     state: FakeCluster, connect: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Names are looked up, and not searched for in a list: 100,000 topics took minutes."""
-    names = [Compared(f"t{number}") for number in range(60)]
+    compared = Comparisons()
+    names = [compared.counting(f"t{number}") for number in range(60)]
     for name in names:
         state.add_topic(str(name), 1)
     monkeypatch.setattr(live_module, "config_values", lambda _cluster, resources, _: {key: {} for key in resources})
     wanted = Wanted(configs={"topic": names, "group": names})
     live = list[Live]()
     cluster = connect()
-    assert comparisons(lambda: live.append(read_live(cluster, wanted, soon()))) < 20 * len(names)
+    assert compared.during(lambda: live.append(read_live(cluster, wanted, soon()))) < 20 * len(names)
     assert list(live[0].configs["topic"]) == names == sorted(live[0].configs["group"], key=names.index)
 
 

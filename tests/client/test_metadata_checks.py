@@ -6,7 +6,7 @@ import pytest
 
 from kafka_lagoon.client.metadata_checks import checked_metadata
 from kafka_lagoon.protocol.messages.metadata import MetadataBroker, MetadataPartition, MetadataResponse, MetadataTopic
-from tests.compared import Compared, comparisons
+from tests.comparisons import Comparisons
 
 
 def broker(node_id: int = 1, host: str = "a", port: int = 9092) -> MetadataBroker:
@@ -40,10 +40,11 @@ def test_a_plain_response_stays_as_it_is() -> None:
 
 def test_requested_topics_are_looked_up() -> None:
     """`--topic` and `subscribe` give lists of names: 10,000 of them took seconds per answer."""
-    names = [Compared(f"t{number}") for number in range(60)]
+    compared = Comparisons()
+    names = [compared.counting(f"t{number}") for number in range(60)]
     answer = MetadataResponse(brokers=(broker(),), topics=tuple(topic(str(name)) for name in names))
     results = list[object]()
-    assert comparisons(lambda: results.append(checked_metadata(answer, names))) < 10 * len(names)
+    assert compared.during(lambda: results.append(checked_metadata(answer, names))) < 10 * len(names)
     assert results == [(answer, [])]
 
 

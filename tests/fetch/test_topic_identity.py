@@ -24,7 +24,7 @@ from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataBroker, Me
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
-from tests.compared import Compared, comparisons
+from tests.comparisons import Comparisons
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Close, Fault
 
@@ -159,7 +159,8 @@ def test_a_topic_that_agrees_costs_no_request(state: FakeCluster, connect: Conne
 
 def test_answers_about_many_topics_are_put_in_order_once(connect: Connect):
     """10,000 topics that were deleted were each searched for in all answers, which took minutes for three brokers."""
-    names = [Compared(f"gone-{number}") for number in range(60)]
+    compared = Comparisons()
+    names = [compared.counting(f"gone-{number}") for number in range(60)]
     known = {name: Archived(topic_id="id", partitions={0: Position(next_offset=1)}) for name in names}
     cluster = connect()
     topics = {name: MetadataTopic(error_code=3, name=name, partitions=()) for name in names}
@@ -174,7 +175,7 @@ def test_answers_about_many_topics_are_put_in_order_once(connect: Connect):
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(topic_identity, "ask_every_broker", lambda *_: answers)
-        count = comparisons(lambda: results.append(believed_topics(cluster, topics, known, soon())))
+        count = compared.during(lambda: results.append(believed_topics(cluster, topics, known, soon())))
     assert (results[0].topics, results[0].unconfirmed) == (topics, {})
     assert count < 30 * len(names)
 

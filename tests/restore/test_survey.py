@@ -5,7 +5,7 @@ from pathlib import Path
 from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.restore.execution import packed
 from kafka_lagoon.restore.survey import Survey, SurveyItem, Times, logged_times, survey_partitions, times_by_topic
-from tests.compared import Compared, comparisons
+from tests.comparisons import Comparisons
 from tests.restore.lake import records, wanted, write_files
 
 
@@ -22,9 +22,12 @@ def test_records_are_counted_with_their_times(tmp_path: Path) -> None:
 def test_the_time_to_join_surveys_is_linear() -> None:
     """Each topic was compared with each partition: 10,000 topics of ten partitions took 40 s."""
     survey = Survey(1, Times(1, 2))
-    by_partition = {(Compared(f"t{number}"), partition): survey for number in range(50) for partition in range(4)}
+    compared = Comparisons()
+    by_partition = {
+        (compared.counting(f"t{number}"), partition): survey for number in range(50) for partition in range(4)
+    }
     joined = list[object]()
-    assert comparisons(lambda: joined.append(times_by_topic(by_partition))) < 5 * len(by_partition)
+    assert compared.during(lambda: joined.append(times_by_topic(by_partition))) < 5 * len(by_partition)
     assert joined == [{f"t{number}": Times(1, 2) for number in range(50)}]
 
 

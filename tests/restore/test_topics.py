@@ -8,7 +8,7 @@ import pytest
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.restore.topics import SavedAcl, saved_acls, saved_topics, topic_actions
-from tests.compared import Compared, comparisons
+from tests.comparisons import Comparisons
 from tests.restore.saved import saved
 
 SNAPSHOT = "s1"
@@ -172,11 +172,12 @@ def test_acls_of_topics_and_groups(ask: Ask) -> None:
 
 def test_names_are_looked_up_for_each_acl() -> None:
     """100,000 ACLs were compared with each of 10,000 topics, which took minutes."""
-    names = {Compared(f"t{number:03}"): f"t{number:03}" for number in range(100)}
+    compared = Comparisons()
+    names = {compared.counting(f"t{number:03}"): f"t{number:03}" for number in range(100)}
     several = [_acl(name) for name in names] + [_acl(name[:3], "PREFIXED") for name in names] + [_acl("u", "PREFIXED")]
     with saved(acls_published=[{"snapshot_id": SNAPSHOT, **acl} for acl in several]) as ask:
         results = list[Any]()
-        assert comparisons(lambda: results.append(saved_acls(ask, SNAPSHOT, names))) < 20 * len(names)
+        assert compared.during(lambda: results.append(saved_acls(ask, SNAPSHOT, names))) < 20 * len(names)
     assert [(acl.resource_name, acl.pattern_type) for acl in results[0][0]] == sorted(
         (acl["resource_name"], acl["pattern_type"]) for acl in several[:-1]
     )

@@ -23,7 +23,7 @@ from kafka_lagoon.runs.restore import RestoreResult
 from kafka_lagoon.runs.restore_preparation import Preparation, RestoreRun, RestoreSource
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 from tests.clock import CLOCK
-from tests.compared import Compared, comparisons
+from tests.comparisons import Comparisons
 from tests.fake.cluster import FakeCluster
 from tests.restore.test_finished import PLAN, RECEIPT, archived, target
 from tests.restore.test_progress import KEY
@@ -131,7 +131,8 @@ def test_rows_that_were_removed(repeated: Repeated, monkeypatch: pytest.MonkeyPa
 
 def test_the_time_to_count_what_many_topics_lack_is_linear(repeated: Repeated, monkeypatch: pytest.MonkeyPatch) -> None:
     """Partitions are counted by topic, and not compared with each: 10,000 topics of ten partitions took a minute."""
-    names, first = [Compared(f"t{number}") for number in range(40)], PLAN.partitions[0]
+    compared = Comparisons()
+    names, first = [compared.counting(f"t{number}") for number in range(40)], PLAN.partitions[0]
     partitions = [
         replace(first, source=replace(first.source, topic=str(name)), target=PartitionKey(str(name), 0))
         for name in names
@@ -145,7 +146,7 @@ def test_the_time_to_count_what_many_topics_lack_is_linear(repeated: Repeated, m
     monkeypatch.setattr(restore_steps, "create_targets", lambda *_: (plan, []))
     monkeypatch.setattr(restore_steps, "_carry_out", lambda *given: replace(given[-1], progress=start_of(plan)))
     notes = list[str]()
-    assert comparisons(lambda: notes.extend(repeated(is_new=True)[0].notes)) < 10 * len(names)
+    assert compared.during(lambda: notes.extend(repeated(is_new=True)[0].notes)) < 10 * len(names)
     assert len(notes) == len(names)
 
 

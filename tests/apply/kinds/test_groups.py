@@ -33,7 +33,7 @@ from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from tests.admin.conftest import soon
 from tests.admin.test_share_groups import topic
 from tests.apply.kinds.conftest import CarryOut
-from tests.compared import Compared, comparisons
+from tests.comparisons import Comparisons
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.faults import Altered, Close, Fault
 
@@ -178,11 +178,14 @@ def state_of(commits: GroupCommits, item: GroupTopic) -> object:
 
 def test_the_time_for_topics_of_share_groups_is_linear() -> None:
     """Each topic of each group was compared with each partition of all of them."""
-    groups = [Compared(f"g{number}") for number in range(40)]
+    compared = Comparisons()
+    groups = [compared.counting(f"g{number}") for number in range(40)]
     stored = {GroupPartition(group, "orders", 0): {"start_offset": 1} for group in groups}
     items = [GroupTopic(str(group), "orders") for group in groups]
     results = list[Any]()
-    assert comparisons(lambda: results.append(share_topic_states(GroupCommits(stored, {}), items))) < 25 * len(groups)
+    assert compared.during(lambda: results.append(share_topic_states(GroupCommits(stored, {}), items))) < 25 * len(
+        groups
+    )
     assert list(results[0].values()) == [{"start_offsets": {"0": 1}}] * len(items)
 
 
