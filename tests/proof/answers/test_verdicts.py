@@ -72,6 +72,17 @@ def test_the_id_of_a_topic_that_was_recreated(problem: str | None, lag: int | No
     assert verdict(outcome("a", None, 5), outcome("b", problem, lag)) == expected
 
 
+def test_configs_of_a_topic_that_was_created() -> None:
+    """Rows about a topic that is reported as created may be missing; topics may be in another order."""
+    topics = [{"topic": name, "partitions": 3, "problem": None} for name in ("t", "a")]
+    configs = [{"resource_type": kind, "resource_name": "a", "name": "x", "value": "1"} for kind in ("topic", "broker")]
+    created = [{"topic": name, "partitions": None, "problem": "TOPIC_CREATED"} for name in ("a", "t")]
+    true = Outcome(facts={"topics": topics, "configs": configs})
+    assert verdict(true, Outcome(facts={"topics": created, "configs": configs[1:]})) == Verdict.TOLD
+    assert verdict(true, Outcome(facts={"topics": created, "configs": []})) == Verdict.WRONG
+    assert verdict(true, Outcome(facts={"topics": topics, "configs": configs[1:]})) == Verdict.WRONG
+
+
 def recorded(*brokers: str) -> tuple[Request, bytes]:
     several = tuple(MetadataBroker(node_id=number, host=host, port=9092) for number, host in enumerate(brokers))
     version = METADATA.versions.highest

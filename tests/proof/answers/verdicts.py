@@ -49,7 +49,9 @@ def _is_of(topics: set[str], was: Row | None, now: Row | None, known: Sequence[s
         or now is None
         or all(now[name] in _UNKNOWN for name in now if now[name] != was.get(name) and name not in known)
     )
-    return is_unknown and (was or now or {}).get("topic") in topics
+    row = was or now or {}
+    topic = row.get("resource_name") if row.get("resource_type") == "topic" else row.get("topic")
+    return is_unknown and topic in topics
 
 
 def _is_marked(was: Row | None, now: Row) -> bool:
@@ -71,8 +73,8 @@ def differences(true: Outcome, altered: Outcome) -> Iterator[tuple[str, Row | No
 
 
 def _pairs(lost: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[tuple[Row | None, Row | None]]:
-    """Pairs of rows about the same subject: in their order if there are as many, as they always have the same order."""
-    if len(lost) == len(new):
+    """Pairs of rows about the same subject: in their order if that is the same, as nearly always."""
+    if len(lost) == len(new) and all(map(_are_of_one_topic, lost, new)):
         yield from zip(lost, new, strict=True)
         return
     for row in new:
@@ -83,6 +85,10 @@ def _pairs(lost: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[tu
         else:
             yield None, row
     yield from ((row, None) for row in lost)
+
+
+def _are_of_one_topic(row: Row, other: Row) -> bool:
+    return row.get("topic") == other.get("topic")
 
 
 def _alike(row: Row, other: Row) -> int:
