@@ -60,6 +60,8 @@ def test_lag_equals_kafka_consumer_groups(cluster: LocalKafka) -> None:
     """Offsets, lag and owners of every group and partition are equal, without missing or additional lines."""
     printed = tools.group_offsets(cluster)
     snapshot = snapshot_of(cluster)
+    # A static member that a test of another file has left behind may time out meanwhile.
+    changing = {one.group_id for one in printed ^ tools.group_offsets(cluster)}
     ours = {
         tools.GroupOffset(
             row.group_id,
@@ -75,8 +77,9 @@ def test_lag_equals_kafka_consumer_groups(cluster: LocalKafka) -> None:
         for row in snapshot.of(ConsumerLagRow)
         if row.group_id in consumers_of(snapshot)
     }
-    assert printed
-    assert ours == printed
+    lasting = {one for one in printed if one.group_id not in changing}
+    assert lasting
+    assert {one for one in ours if one.group_id not in changing} == lasting
 
 
 def test_groups_equal_kafka_consumer_groups(cluster: LocalKafka) -> None:
