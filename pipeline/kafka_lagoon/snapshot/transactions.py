@@ -4,14 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_lagoon.admin.transactions import Descriptions, Listings
 from kafka_lagoon.client.failures import Failure
-from kafka_lagoon.protocol.messages.describe_producers import DescribeProducersPartitionResponse
+from kafka_lagoon.protocol.messages.describe_producers import NO_TIMESTAMP, DescribeProducersPartitionResponse
 from kafka_lagoon.protocol.messages.describe_transactions import DescribedTransaction
 from kafka_lagoon.tables.cluster_rows import TopicPartitions
 from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
 from kafka_lagoon.tables.transaction_rows import TransactionRow
 from kafka_lagoon.topic_partition import TopicPartition
-
-_NO_TIMESTAMP = -1
 
 
 @row
@@ -130,4 +128,4 @@ def known(value: int) -> int | None:
 
 def known_time(timestamp_ms: int) -> int | None:
     """The timestamp of a record, or None for Kafka's -1: brokers take others before 1970 from producers."""
-    return None if timestamp_ms == _NO_TIMESTAMP else timestamp_ms
+    return None if timestamp_ms == NO_TIMESTAMP else timestamp_ms
