@@ -2,15 +2,20 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import BrokerError
-from kafka_lagoon.produce.batch_progress import BatchProgress, _content, keep_progress, read_progress
-from kafka_lagoon.produce.transactions import commit, init_transactions
+from kafka_lagoon.errors import BrokerError, ConfigError
+from kafka_lagoon.produce.batch_progress import BatchProgress, _content, _metadata, keep_progress, read_progress
+from kafka_lagoon.produce.transactions import Transaction, commit, init_transactions
+from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.wire.schema import Api
 from tests.clock import CLOCK
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+from tests.fake.direct import answered_directly
 from tests.integration.producers import create
 from tests.produce.test_transactions import connected, soon
 
@@ -26,13 +31,59 @@ def test_what_is_included() -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [{"series": 1}, {"groups": 0}, {"groups": 10**9}, {"id": None}, {"implicit": 0}, {"open": [["a", 1]]}, {"more": 1}],
+    [
+        {"series": 1},
+        {"groups": 0},
+        {"groups": 10**9},
+        {"id": None},
+        {"implicit": 0},
+        {"open": [["a", 1]]},
+        {"more": 1},
+        {"records": "1"},
+        {"format": [2]},
+        {"format": 0},
+    ],
 )
 def test_metadata_of_other_writers(changed: dict[str, object]) -> None:
     """Every client that may commit for the group chooses metadata; what is not as we write it is another writer's."""
-    ours = {"series": "s", "groups": 1, "id": "t", "timeout_ms": 1, "implicit": False, "open": [["", 1, 0]]}
+    unnumbered = {"series": "s", "groups": 1, "id": "t", "timeout_ms": 1, "implicit": False, "open": [["", 1, 0]]}
+    ours = {"format": 2, "records": 7, **unnumbered}
     assert _content(json.dumps(ours)) == ours
+    assert _content(json.dumps(unnumbered)) == {"format": 1, "records": None, **unnumbered}
     assert [_content(text) for text in (json.dumps(ours | changed), "[" * 5_000, "[]", None)] == [None] * 4
+
+
+def test_a_newer_format() -> None:
+    """Progress that a newer release wrote is not taken for another writer's: its batch would be written again."""
+    with pytest.raises(ConfigError, match=r"newer Kafka Lagoon wrote .*format 3"):
+        _content(json.dumps({"format": 3, "series": "s", "unknown": True}))
+
+
+def test_more_transactions_than_are_read() -> None:
+    """They are refused before anything is committed: nobody would recognize the batch as written."""
+    one = Transaction(transactional_id="t", producer_id=1, epoch=0, timeout_ms=1, is_implicit=False)
+    progress = BatchProgress(series="s", number=1, topic="t", open_transactions=(one,) * 100_001)
+    with answered_directly(FakeCluster()) as (cluster, deadline), pytest.raises(ConfigError, match="100,001 tasks"):
+        keep_progress(cluster, one, "t", progress, deadline)
+
+
+def test_batches_of_different_topics() -> None:
+    """A group has an offset beside the topic of each batch: the newest one is the progress of the series."""
+    state = FakeCluster()
+    state.groups["sink"] = FakeGroup(1, {("b", 0): FakeCommit(7), ("a", 0): FakeCommit(9), ("c", 0): FakeCommit(8)})
+
+    def ours(api: Api[Any, Any], answer: Any) -> Any:
+        if api is OFFSET_FETCH:
+            for group in answer.groups:
+                for topic in group.topics:
+                    for partition in topic.partitions:
+                        number = partition.committed_offset - 1
+                        progress = BatchProgress(series="s", number=number, topic=topic.name, records=number * 10)
+                        partition.metadata = _metadata(progress, 1)
+        return answer
+
+    with answered_directly(state, ours) as (cluster, deadline):
+        assert read_progress(cluster, "sink", deadline) == [BatchProgress(series="s", number=8, topic="a", records=80)]
 
 
 def test_a_transaction_holds_it(kafka: LocalKafka) -> None:

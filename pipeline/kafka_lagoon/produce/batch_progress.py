@@ -15,7 +15,7 @@ from kafka_lagoon.admin.committed_offsets import committed_offsets
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline, backoff
-from kafka_lagoon.errors import BrokerError
+from kafka_lagoon.errors import BrokerError, ConfigError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.produce.transactions import OffsetToCommit, Transaction, commit_offsets
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT
@@ -23,7 +23,9 @@ from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.topic_partition import TopicPartition
 
 _IN_ONE_GROUP = 100  # transactions: some 25 bytes each, and brokers take 4,096 by default (offset.metadata.max.bytes)
-_KEYS = {"series", "groups", "id", "timeout_ms", "implicit", "open"}
+_FORMAT = 2
+_OF_FORMAT_1: dict[str, Any] = {"format": 1, "records": None}  # which had neither
+_KEYS = {"format", "series", "records", "groups", "id", "timeout_ms", "implicit", "open"}
 _MOST_GROUPS = 1_000  # that keep one batch: a hundred thousand transactions
 _NO_CODE = -1
 
@@ -35,6 +37,7 @@ class BatchProgress:
     series: str
     number: int
     topic: str  # beside which the group keeps it
+    records: int | None = None  # of the batch; None if an earlier release wrote it
     open_transactions: tuple[Transaction, ...] = ()
 
     def includes(self, series: str, number: int) -> bool:
@@ -43,7 +46,10 @@ class BatchProgress:
 
 
 def read_progress(cluster: Cluster, group_id: str, deadline: Deadline) -> list[BatchProgress]:
-    """Commits of a group, of each series that it knows; waits until no transaction that commits more is pending."""
+    """Commits of a group, of each series that it knows; waits until no transaction that commits more is pending.
+
+    ConfigError if a newer release wrote one of them.
+    """
     known: dict[str, BatchProgress] = {}
     for progress, groups in _committed(cluster, group_id, deadline):
         rest = [
@@ -62,8 +68,14 @@ def read_progress(cluster: Cluster, group_id: str, deadline: Deadline) -> list[B
 def keep_progress(
     cluster: Cluster, transaction: Transaction, group_id: str, progress: BatchProgress, deadline: Deadline
 ) -> None:
-    """Commit it with the transaction: both take effect, or neither if the producer was fenced."""
+    """Commit it with the transaction: both take effect, or neither if the producer was fenced.
+
+    ConfigError if it has more transactions than `read_progress` accepts.
+    """
     parts = _parts(progress)
+    if len(parts) > _MOST_GROUPS:
+        fault = f"{len(progress.open_transactions):,} tasks wrote records, at most {_IN_ONE_GROUP * _MOST_GROUPS:,} may"
+        raise ConfigError([f"transactions=task: {fault}: coalesce the micro-batch to fewer"])
     for number, part in enumerate(parts):
         group = _further(group_id, number) if number else group_id
         offset = OffsetToCommit(committed_offset=progress.number + 1, metadata=_metadata(part, len(parts)))
@@ -106,7 +118,9 @@ def _metadata(progress: BatchProgress, groups: int) -> str:
     some = progress.open_transactions
     common = os.path.commonprefix([one.transactional_id for one in some])  # noqa: RUF071  of the ids, letter by letter
     content = {
+        "format": _FORMAT,
         "series": progress.series,
+        "records": progress.records,
         "groups": groups,
         "id": common,
         "timeout_ms": some[0].timeout_ms if some else 0,
@@ -131,26 +145,41 @@ def _progress(topic: str, number: int, content: Mapping[str, Any]) -> BatchProgr
         )
         for rest, producer_id, epoch in content["open"]
     ]
-    return BatchProgress(series=content["series"], number=number, topic=topic, open_transactions=tuple(transactions))
+    return BatchProgress(
+        series=content["series"],
+        number=number,
+        topic=topic,
+        records=content["records"],
+        open_transactions=tuple(transactions),
+    )
 
 
 def _content(metadata: str | None) -> Mapping[str, Any] | None:
-    """Our own content of a commit; None for a commit of another writer, whatever its metadata is."""
+    """Our own content of a commit; None for a commit of another writer, whatever its metadata is.
+
+    ConfigError for a newer format of ours.
+    """
     try:
         content = json.loads(metadata or "")
     except (ValueError, RecursionError):
         return None
-    match content:
+    match {**_OF_FORMAT_1, **content} if isinstance(content, dict) else {}:
+        case {"format": int(newer), "series": str()} if newer > _FORMAT:
+            raise ConfigError(
+                [f"kafka.transactional.id: a newer Kafka Lagoon wrote under it (format {newer} of the sink's progress)"]
+            )
         case {
+            "format": 1 | 2,
             "series": str(),
+            "records": int() | None,
             "groups": int(groups),
             "id": str(),
             "timeout_ms": int(),
             "implicit": bool(),
             "open": list(some),
-        }:
-            is_ours = content.keys() == _KEYS and 1 <= groups <= _MOST_GROUPS and all(map(_is_transaction, some))
-            return content if is_ours else None
+        } as ours:
+            is_ours = ours.keys() == _KEYS and 1 <= groups <= _MOST_GROUPS and all(map(_is_transaction, some))
+            return ours if is_ours else None
         case _:
             return None
 
