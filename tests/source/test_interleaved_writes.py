@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
-from kafka_lagoon.errors import TransactionFailed
+from kafka_lagoon.errors import ConfigError, TransactionFailed
 from kafka_lagoon.produce import arrow_writer
 from kafka_lagoon.produce.batch_progress import BatchProgress
 from kafka_lagoon.produce.transactions import init_transactions
 from kafka_lagoon.protocol.messages.end_txn import END_TXN
 from kafka_lagoon.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from kafka_lagoon.source.sink import MicroBatch, Sink, SparkTask, TaskFailed, TaskWritten, new_sink
+from kafka_lagoon.source.sink import MicroBatch, Sink, SparkTask, TaskFailed, TaskRepeated, TaskWritten, new_sink
 from kafka_lagoon.source.write_batch import LagoonWriter
 from kafka_lagoon.source.write_options import parse_sink
 from kafka_lagoon.source.write_stream import LagoonStreamWriter
@@ -132,6 +132,32 @@ def test_a_batch_within_a_stream_recognizes_a_repeated_stage(
     again = writer.write(rows())
     assert isinstance(again, TaskFailed)
     assert "was run before" in again.reason
+
+
+@pytest.mark.parametrize(
+    ("number", "records", "line"),
+    [
+        (7, 2, None),
+        (7, None, None),
+        (7, 3, "micro-batch 7 with 2 rows is not written: its number is written, with 3: .* offsets of group nightly"),
+        (6, 2, "micro-batch 6 with 2 rows is not written: micro-batches up to 7 are written"),
+    ],
+)
+def test_a_micro_batch_of_an_older_checkpoint(
+    sink: Sink, monkeypatch: pytest.MonkeyPatch, number: int, records: int | None, line: str | None
+) -> None:
+    """Spark plans it anew, with rows that were not written: only the last micro-batch with as many rows is passed over."""
+    task = SparkTask(partition=0, attempt=0, attempt_id=7, batch=MicroBatch("query", number))
+    monkeypatch.setattr("kafka_lagoon.source.write_task.this_task", lambda: task)
+    stream = LagoonStreamWriter(sink)
+    stream._progress = [BatchProgress(series="query", number=7, topic="copy", records=records)]
+    message = stream.write(rows())
+    assert isinstance(message, TaskRepeated)
+    if line is None:
+        stream.commit([message], number)
+    else:
+        with pytest.raises(ConfigError, match=line):
+            stream.commit([message], number)
 
 
 @pytest.mark.parametrize(

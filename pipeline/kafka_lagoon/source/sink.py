@@ -17,6 +17,7 @@ from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
 from kafka_lagoon.errors import ConfigError, PipelineError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.produce.batch_progress import BatchProgress
 from kafka_lagoon.produce.transactions import Transaction
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS
 from kafka_lagoon.source.plan import connection_settings, require_topics
@@ -89,15 +90,22 @@ class Sink:
 class TaskWritten(WriterCommitMessage):
     """A task's message to the driver: the number of records written to each partition, and the transaction.
 
-    `deciding` is the transaction in which the driver commits that a micro-batch is written. `is_repeated`: it was written
-    before, so the task wrote nothing.
+    `deciding` is the transaction in which the driver commits that a micro-batch is written.
     """
 
     task: SparkTask
     transaction: Transaction | None
     deciding: Transaction | None = None
     records: Mapping[TopicPartition, int] = field(default_factory=dict)
-    is_repeated: bool = False
+
+
+@frozen
+class TaskRepeated(WriterCommitMessage):
+    """The message of a task that wrote none of its `rows`, because `written` includes its micro-batch."""
+
+    task: SparkTask
+    written: BatchProgress
+    rows: int
 
 
 @frozen
@@ -129,6 +137,29 @@ def require_written(messages: Sequence[WriterCommitMessage | None]) -> None:
     reasons = {message.task.partition: message.reason for message in messages if isinstance(message, TaskFailed)}
     if reasons:
         raise WriteFailed(reasons)
+
+
+def require_same(messages: Sequence[WriterCommitMessage | None], number: int, prefix: str) -> None:
+    """Raise ConfigError if a micro-batch that was written before may have other rows now.
+
+    Spark repeats only the last micro-batch, with the rows that it had: all others come from a checkpoint that is older.
+    """
+    repeated = [message for message in messages if isinstance(message, TaskRepeated)]
+    if not repeated:
+        return
+    written, rows = repeated[0].written, sum(message.rows for message in repeated)
+    if number < written.number:
+        fault = f"micro-batches up to {written.number} are written: the checkpoint is older than the topics"
+    elif written.records not in (None, rows):
+        what = "the checkpoint is older than the topics, or the query was changed"
+        fault = f"its number is written, with {written.records:,}: {what}"
+    else:
+        return
+    cure = (
+        "begin a new checkpoint with startingOffsets where the records end that are written, or delete the offsets of group "
+        f"{prefix} to write all from this micro-batch on, what is written already a second time"
+    )
+    raise ConfigError([f"micro-batch {number} with {rows:,} rows is not written: {fault}; {cure}"])
 
 
 def task_messages(messages: Sequence[WriterCommitMessage | None]) -> list[TaskWritten]:

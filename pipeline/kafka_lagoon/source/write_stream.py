@@ -4,7 +4,8 @@ A consumer group, named like the prefix of the transactional ids, stores the las
 commits its offset in a transaction; beginning that transaction fences an earlier driver of the query. With transactions=run it
 is the one transaction of all tasks. With transactions=task each task has its own, and the driver's transaction stores the list
 of them before they are committed: if the driver dies, the next one commits those that are left. Brokers forget the group
-`offsets.retention.minutes` after the last commit: a micro-batch that Spark repeats after that is written again.
+`offsets.retention.minutes` after the last commit: a micro-batch that Spark repeats after that is written again. A micro-batch
+of a checkpoint that is older than what was written has a number that is known and may have other rows: it is refused.
 
 For each micro-batch Spark creates this object, pickles it for the tasks, and creates another one for the commit, which knows
 only the options and the messages of the tasks.
@@ -24,7 +25,16 @@ from kafka_lagoon.produce.batch_progress import BatchProgress, keep_progress, re
 from kafka_lagoon.produce.transaction_requests import FENCED
 from kafka_lagoon.produce.transactions import Transaction, commit, end_all, init_transactions
 from kafka_lagoon.protocol.error_codes import INVALID_PRODUCER_ID_MAPPING, INVALID_TXN_STATE
-from kafka_lagoon.source.sink import MicroBatch, Sink, TaskWritten, require_unshared, require_written, task_messages
+from kafka_lagoon.source.sink import (
+    MicroBatch,
+    Sink,
+    TaskRepeated,
+    TaskWritten,
+    require_same,
+    require_unshared,
+    require_written,
+    task_messages,
+)
 from kafka_lagoon.source.task_transactions import abort_attempts, commit_tasks, transactions_with_records
 from kafka_lagoon.source.write_options import NO_TRANSACTIONS, OF_TASKS
 
@@ -54,15 +64,17 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
         from kafka_lagoon.source.write_task import this_task, write_task  # noqa: PLC0415  encoding is not for the driver to load
 
         task = this_task()
-        if _includes(self._progress or (), task.batch):
-            for _ in iterator:
-                pass  # Spark waits until its rows are read
-            return TaskWritten(task=task, transaction=None, is_repeated=True)
+        if written := _including(self._progress or (), task.batch):
+            return TaskRepeated(task=task, written=written, rows=sum(some.num_rows for some in iterator))
         return write_task(self._sink, self._transaction, task, iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803  Spark's name
-        """Make the tasks' records visible, and store that the micro-batch is written; WriteFailed if a task has failed."""
+        """Make the tasks' records visible, and store that the micro-batch is written; WriteFailed if a task has failed.
+
+        ConfigError if a micro-batch of this number was written before, and was another one.
+        """
         require_written(messages)
+        require_same(messages, batchId, self._sink.prefix)
         written = [one for one in task_messages(messages) if one.records]
         deciding = written[0].deciding if written else None
         if deciding is None:
@@ -140,8 +152,8 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
         self._keep(cluster, following, progress, deadline)
 
 
-def _includes(known: Sequence[BatchProgress], batch: MicroBatch | None) -> bool:
-    return batch is not None and any(one.includes(batch.query_id, batch.number) for one in known)
+def _including(known: Sequence[BatchProgress], batch: MicroBatch | None) -> BatchProgress | None:
+    return next((one for one in known if batch and one.includes(batch.query_id, batch.number)), None)
 
 
 def _uncommitted(progress: BatchProgress, failure: TransactionFailed, count: int, cure: str) -> TransactionFailed:
@@ -158,4 +170,5 @@ def _progress(written: Sequence[TaskWritten]) -> BatchProgress:
     if batch is None:
         raise RuntimeError("a task of a stream has no micro-batch")
     topic = min(partition.topic for one in written for partition in one.records)
-    return BatchProgress(series=batch.query_id, number=batch.number, topic=topic)
+    records = sum(sum(one.records.values()) for one in written)
+    return BatchProgress(series=batch.query_id, number=batch.number, topic=topic, records=records)
