@@ -140,9 +140,10 @@ def test_what_was_archived_after_a_truncation_is_not_restored() -> None:
 @pytest.mark.spark
 def test_the_tables_know_it(warehouse: Warehouse) -> None:
     """The tables have the last receipt of each partition, and the last restore that wrote to a topic of a cluster."""
-    later = replace(RECEIPT, checked_at_ms=RECEIPT.checked_at_ms + 1, other_records=2, other_offsets="3-4")
-    for row in (later, RECEIPT, replace(RECEIPT, restore_id="0199")):
+    put_back = replace(RECEIPT, checked_at_ms=RECEIPT.checked_at_ms - 60_000, other_records=2, other_offsets="3-4")
+    for row in (RECEIPT, put_back, replace(RECEIPT, restore_id="0199")):
         store(warehouse).add_receipts([row])
+    later = replace(put_back, checked_at_ms=RECEIPT.checked_at_ms + 1)
     assert store(warehouse).receipts(PLAN.restore_id) == [later]
     assert store(warehouse).receipts("0192-0000") == []
     for plan in (replace(PLAN, restore_id="0192-0002"), PLAN):

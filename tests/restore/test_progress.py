@@ -3,12 +3,13 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_lagoon.delta.kernel import Fenced, Kernel
+from kafka_lagoon.delta.kernel import Fence, Fenced, Kernel
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.fetch.range_history import SupersededRange
@@ -120,6 +121,22 @@ def test_rows_name_both_sides() -> None:
     )
     assert (row.target_topic, row.target_topic_id, row.target_partition, row.target_offset) == ("a.b-c", "id", 3, 11)
     assert (row.records, row.written_at_ms) == (3, 7)
+
+
+@pytest.mark.spark
+def test_a_new_restore_after_progress_that_cannot_be_read(warehouse: Warehouse) -> None:
+    """A run that is to continue names it; `--new` begins another restore, which can be continued."""
+    progress = store(warehouse).begin(PLAN)
+    spoiled, state = store(warehouse), warehouse.state(RESTORE_MAP.name)
+    domains, fence = {spoiled._domain: "[]"}, Fence(spoiled._app_id, progress.sequence + 1)
+    warehouse.kernel.append(state, [], (RESTORE_MAP.partition_by, date(2026, 11, 28)), fence=fence, domains=domains)
+    with pytest.raises(TableError, match="cannot be read"):
+        store(warehouse).last()
+    another = replace(PLAN, restore_id="0192-0002")
+    assert store(warehouse).begin(another).sequence == progress.sequence + 2
+    found = store(warehouse).last()
+    assert found is not None
+    assert found[0] == another
 
 
 @pytest.mark.spark

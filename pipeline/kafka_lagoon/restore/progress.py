@@ -102,11 +102,13 @@ class ProgressStore:
             raise TableError(f"{url} is not the plan of a restore: {error}; start another with --new") from error
 
     def begin(self, plan: RestorePlan) -> Progress:
-        """Store the plan, and then the begin of its restore; nothing may be written before this returns."""
-        before = self._stored()
+        """Store the plan, and then the begin of its restore; nothing may be written before this returns.
+
+        The progress of an earlier restore is not read: a new one is the way out where it cannot be.
+        """
+        before = self.warehouse.kernel.last_transaction(self.warehouse.state(RESTORE_MAP.name), self._app_id)
         self.warehouse.kernel.storage.write(self._plan_url(plan.restore_id), to_json(plan))
-        progress = start_of(plan, before.sequence if before else 0)
-        return self.commit(progress, [])
+        return self.commit(start_of(plan, before or 0), [])
 
     def commit(self, progress: Progress, rows: Sequence[RestoreMapRow]) -> Progress:
         """Commit positions together with the rows that led to them; returns the progress with its new number.
@@ -176,10 +178,15 @@ class ProgressStore:
         return [last[key] for key in sorted(last)]
 
     def add_receipts(self, rows: Sequence[RestoreReceiptRow]) -> None:
-        """Add receipts; a restore that dies after this and is continued adds them again, with a later `checked_at`."""
+        """Add receipts of a restore, which adds them again if it dies after this and is continued.
+
+        Their `checked_at` is after that of earlier ones, even if the clock was put back: it is what orders them.
+        """
         if rows:
+            earlier = {(row.target_topic, row.target_partition): row for row in self.receipts(rows[0].restore_id)}
+            ordered = [_after(row, earlier.get((row.target_topic, row.target_partition))) for row in rows]
             with self.warehouse.exclusively("commit", self.clock, LONGEST_COMMIT_WAIT_MS):
-                files, partition = self._file(RESTORE_RECEIPTS, rows)
+                files, partition = self._file(RESTORE_RECEIPTS, ordered)
                 self.warehouse.kernel.append(self.warehouse.state(RESTORE_RECEIPTS.name), files, partition)
 
     def _file(self, table: Table, rows: Sequence[Any]) -> tuple[list[DataFile], tuple[str, Any]]:
@@ -216,6 +223,10 @@ class ProgressStore:
         # Readers and VACUUM ignore folders that begin with an underscore (ingest/pending_files.py).
         folder = f"{self.warehouse.locations[RESTORE_MAP.name]}/{_FOLDER}/{file_name(self.target_cluster_id)}"
         return f"{folder}/{restore_id}.json"
+
+
+def _after(row: RestoreReceiptRow, earlier: RestoreReceiptRow | None) -> RestoreReceiptRow:
+    return replace(row, checked_at_ms=max(row.checked_at_ms, earlier.checked_at_ms + 1)) if earlier else row
 
 
 def _receipts(arrow: pa.Table) -> Iterator[RestoreReceiptRow]:

@@ -110,7 +110,9 @@ class RestoreReceiptRow:
         "OTHER_RECORDS if it is equal except for records of others. Null if it is equal.",
         null_if=ALWAYS,
     )
-    checked_at_ms: Timestamp = column("Time at which the target was read back.")
+    checked_at_ms: Timestamp = column(
+        "Time at which the target was read back, or 1 ms after an earlier receipt if that is later."
+    )
     other_records: Int64 | None = column(
         "Number of records that others wrote during the restore, before its last record; null if they could not be counted.",
         null_if=ALWAYS,
