@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -14,11 +15,20 @@ from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.fetch.plan import Plan
 from kafka_lagoon.ingest import pending_commits
+from kafka_lagoon.ingest.archive_lock import ArchiveLock
 from kafka_lagoon.ingest.next_offsets import app_id
 from kafka_lagoon.ingest.pending_files import Report
 from kafka_lagoon.job_settings import IngestSettings
 from kafka_lagoon.runs.context import RunContext
-from kafka_lagoon.runs.ingest import STEPS, ArchivedRecords, IngestResult, RunDeadline, ingest, read_options
+from kafka_lagoon.runs.ingest import (
+    STEPS,
+    ArchivedRecords,
+    IngestResult,
+    RunDeadline,
+    ingest,
+    read_options,
+    remove_reports,
+)
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
 from tests.clock import CLOCK
 from tests.delta import foreign
@@ -72,6 +82,18 @@ def test_reading_keeps_within_a_tasks_memory() -> None:
     assert (options.fetch_bytes, options.decoding.expanded_bytes) == (4 << 20, 4 << 20)
     options = read_options(IngestSettings(task_memory_mb=64, max_partition_fetch_bytes=1 << 20))
     assert (options.fetch_bytes, options.decoding.expanded_bytes) == (1 << 20, 4 << 20)
+
+
+def test_reports_that_cannot_be_removed() -> None:
+    """The run is committed and reported by then: it notes what the next run reports again, and does not fail."""
+
+    def refuse(_: str | None) -> None:
+        raise TableError("file:/lake/report cannot be removed: Read-only file system")
+
+    assert remove_reports(cast("ArchiveLock", SimpleNamespace(remove_reports=lambda _: None)), "0192") is None
+    note = remove_reports(cast("ArchiveLock", SimpleNamespace(remove_reports=refuse)), "0192")
+    assert note is not None
+    assert note.endswith("lost: file:/lake/report cannot be removed: Read-only file system")
 
 
 @pytest.mark.spark

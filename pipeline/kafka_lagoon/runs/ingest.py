@@ -16,7 +16,7 @@ from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.executors import parallelism, refuse_alone
 from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, LONGEST_COMMIT_WAIT_MS, Warehouse
-from kafka_lagoon.errors import RangesPending
+from kafka_lagoon.errors import RangesPending, TableError
 from kafka_lagoon.fetch.accounting import Reconciled, RunIdentity, is_loss, reconcile
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.last_epochs import with_last_epochs
@@ -123,8 +123,8 @@ def ingest(
     """Archive the new records of the selected topics of cluster `name`, and pass the result to `report`.
 
     Losses are kept in the warehouse until `report` has returned, so that the next run reports them if this one dies. Returns a
-    note, or None: about changes of others to the tables, ranges that the next run has to commit, and topics that this user may
-    not see.
+    note, or None: about changes of others to the tables, ranges that the next run has to commit, losses that it reports again,
+    and topics that this user may not see.
 
     ConfigError for topics and offsets that do not exist, LockHeld if another run holds the lock. After a TableError readers
     see nothing of this run, unless the error says that it is committed.
@@ -153,9 +153,14 @@ def ingest(
                     seconds=clock.monotonic() - started,
                 )
                 report(result)
-                lock.remove_reports(archived.ingest_id)
+                repeated = remove_reports(lock, archived.ingest_id)
                 pending = str(archived.pending) if archived.pending else None
-                notes = [*lock.notes, pending, _hidden_topics(cluster, wanted, Deadline.after(clock, _NOTE_MS))]
+                notes = [
+                    *lock.notes,
+                    pending,
+                    repeated,
+                    _hidden_topics(cluster, wanted, Deadline.after(clock, _NOTE_MS)),
+                ]
             return "; ".join(filter(None, notes)) or None
 
         return context.with_or_without_session(archive)
@@ -268,6 +273,15 @@ def read_options(limits: IngestSettings) -> ReadOptions:
             check_crcs=limits.check_crcs,
         ),
     )
+
+
+def remove_reports(lock: ArchiveLock, ingest_id: str | None) -> str | None:
+    """Remove the reports that the caller has passed on; a note if one stays, because the run itself is done."""
+    try:
+        lock.remove_reports(ingest_id)
+    except TableError as error:
+        return f"the next run reports again what earlier runs, or this one, have lost: {error}"
+    return None
 
 
 def _hidden_topics(cluster: Cluster, wanted: ReadSpec, deadline: Deadline) -> str | None:
