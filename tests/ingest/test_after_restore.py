@@ -5,7 +5,7 @@ import pytest
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.ingest.archive_lock import archive_lock
-from kafka_lagoon.ingest.commit import commit
+from kafka_lagoon.ingest.commit import commit, commit_examined
 from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.delta.record_samples import CLUSTER, run
@@ -43,6 +43,18 @@ class TestRestore:
     def test_repeat_reads_again_what_is_missing(self, turned_back: Warehouse):
         """Next offsets, ranges and problems go back to the restored version; the next run needs no option."""
         with archive_lock(turned_back, CLUSTER, CLOCK, after_restore="repeat") as lock:
+            assert lock.topics["t"].partitions[0].next_offset == 5
+            commit(lock, run(lock, 3, 5, 9, problems=1))
+        assert contents(turned_back) == (list(range(9)), [(0, 5), (5, 9)], [0, 5])
+        with archive_lock(turned_back, CLUSTER, CLOCK) as lock:
+            assert lock.topics["t"].partitions[0].next_offset == 9
+
+    def test_repeat_that_archives_nothing(self, turned_back: Warehouse):
+        """A run that finds no records stores that it went back: the next run needs no option, and reads what is missing."""
+        with archive_lock(turned_back, CLUSTER, CLOCK, after_restore="repeat") as lock:
+            commit_examined(lock, lock.topics)
+        assert contents(turned_back)[:2] == (list(range(5)), [(0, 5)])
+        with archive_lock(turned_back, CLUSTER, CLOCK) as lock:
             assert lock.topics["t"].partitions[0].next_offset == 5
             commit(lock, run(lock, 3, 5, 9, problems=1))
         assert contents(turned_back) == (list(range(9)), [(0, 5), (5, 9)], [0, 5])

@@ -31,9 +31,10 @@ class ArchiveLock:
 
     `reports` are those of earlier runs that died before they could print them, by URL of the file that keeps each. The holder
     prints them and its own losses, and then calls `remove_reports` before the lock is released. `versions` has the version of
-    each table up to which the commits of others were examined, and `notes` are messages about these. `next_offsets` are the
-    stored ones with these versions, None if the run goes back to earlier ones. `is_unstored` is true if a run that archives
-    nothing has to store the versions, too. `problems_run` is the number of the last run whose rows record_problems has.
+    each table up to which the commits of others were examined, and `notes` are messages about these. `next_offsets` are those
+    to start from, with these versions. `is_unstored` is true if a run that archives nothing has to store them, too.
+    `stored_topics` are those of the stored next offsets, from which a run may go back to earlier ones; None where none does.
+    `problems_run` is the number of the last run whose rows record_problems has.
     """
 
     warehouse: Warehouse
@@ -48,6 +49,7 @@ class ArchiveLock:
     notes: Sequence[str] = ()
     problems_run: int = 0
     next_offsets: NextOffsets | None = None
+    stored_topics: Mapping[str, Archived] | None = None
     is_unstored: bool = False
 
     def unstored(self, topics: Mapping[str, Archived]) -> NextOffsets | None:
@@ -103,11 +105,12 @@ def archive_lock(
         if last_run and last_run.problems:
             problems_run = max(problems_run, last_run.sequence)
         pending = PendingFiles(storage=warehouse.kernel.storage, root=state.location, cluster_id=cluster_id)
+        topics = (repeated or stored).topics
         yield ArchiveLock(
             warehouse=warehouse,
             cluster_id=cluster_id,
             clock=clock,
-            topics=(repeated or stored).topics,
+            topics=topics,
             fence=Fence(app_id(cluster_id), last_run.sequence + 1 if last_run else 1),
             root=state.location,
             pending=pending,
@@ -115,6 +118,7 @@ def archive_lock(
             versions=versions,
             notes=[*notes_of(RECORDS, commits), *examined.notes],
             problems_run=problems_run,
-            next_offsets=None if repeated else with_examined(stored, versions, problems_run),
+            next_offsets=with_examined(replace(stored, topics=topics), versions, problems_run),
+            stored_topics=stored.topics,
             is_unstored=last_run is not None and is_unstored,
         )
