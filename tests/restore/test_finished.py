@@ -11,6 +11,7 @@ import pytest
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.fetch.ranges import LogBounds
+from kafka_lagoon.records.digests import SequenceDigest
 from kafka_lagoon.restore import finished
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.finished import FinishedRestore, earlier_restores
@@ -44,7 +45,8 @@ RECEIPT = RestoreReceiptRow(
     other_records=0,
     other_offsets=None,
 )
-FINISHED = FinishedRestore(plan=PLAN, receipts=[RECEIPT])
+POSITION = Position(next_offset=90, target_offset=20, digest=replace(SequenceDigest(), records=9), is_done=True)
+FINISHED = FinishedRestore(plan=PLAN, receipts=[RECEIPT], positions={KEY: POSITION})
 
 
 def target(start: int, end: int, **more: Any) -> dict[str, TargetTopic | None]:
@@ -78,10 +80,22 @@ def test_its_records_are_in_the_target() -> None:
     assert not FINISHED.is_in(target(11, 20, topic_id="created again"))
     assert not FINISHED.is_in({KEY.topic: None})
     assert not FINISHED.is_in(target(11, 20, logs={}))
-    assert not replace(FINISHED, receipts=[]).is_in(target(11, 20))
     empty = replace(RECEIPT, records=0, target_from_offset=11, target_to_offset=11)
     assert replace(FINISHED, receipts=[empty]).is_in(target(30, 30))
     assert FINISHED.finished_at == "2026-09-21T14:13:20+00:00"
+
+
+def test_receipts_that_a_user_has_deleted() -> None:
+    """The stored positions show what was written, so that it is not written again; it is read back again."""
+    without = replace(FINISHED, receipts=[])
+    assert without.is_in(target(11, 20))
+    assert without.is_unread
+    assert not FINISHED.is_unread
+    assert not without.is_in(target(12, 20))
+    assert not without.is_in(target(11, 19))
+    assert not without.is_in(target(11, 20, topic_id="created again"))
+    nothing = Position(next_offset=90, target_offset=11, is_done=True)
+    assert replace(without, positions={KEY: nothing}).is_in(target(30, 30))
 
 
 def test_every_partition_must_be_there() -> None:
@@ -92,14 +106,16 @@ def test_every_partition_must_be_there() -> None:
     whole, cut = (
         LogBounds(log_start_offset=start, high_watermark=20, last_stable_offset=20, end=20) for start in (11, 12)
     )
+    positions = dict.fromkeys((KEY, second), POSITION)
     for receipts in ([RECEIPT, other], [other, RECEIPT]):
-        finished = FinishedRestore(plan=plan, receipts=receipts)
+        finished = FinishedRestore(plan=plan, receipts=receipts, positions=positions)
         assert finished.is_in(target(11, 20, logs={KEY.partition: whole, second.partition: whole}))
         assert not finished.is_in(target(11, 20, logs={KEY.partition: whole, second.partition: cut}))
         assert not finished.is_in(target(11, 20, logs={KEY.partition: cut, second.partition: whole}))
         assert finished.finished_at_ms == RECEIPT.checked_at_ms
         assert not finished.is_unread
-    assert FinishedRestore(plan=plan, receipts=[RECEIPT, replace(other, digest_read_back=None)]).is_unread
+    unread = [RECEIPT, replace(other, digest_read_back=None)]
+    assert FinishedRestore(plan=plan, receipts=unread, positions=positions).is_unread
 
 
 def test_it_is_of_the_same_topics() -> None:

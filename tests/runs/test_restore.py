@@ -54,7 +54,7 @@ def repeated(monkeypatch: pytest.MonkeyPatch, connect: Callable[[], Cluster]) ->
     cluster = connect()
 
     def run_again(
-        *, is_finished: bool = True, receipt: RestoreReceiptRow = RECEIPT, **options: Any
+        *, is_finished: bool = True, receipt: RestoreReceiptRow | None = RECEIPT, **options: Any
     ) -> tuple[RestoreResult, list[Action]]:
         done: list[Action] = []
 
@@ -66,7 +66,7 @@ def repeated(monkeypatch: pytest.MonkeyPatch, connect: Callable[[], Cluster]) ->
         store = SimpleNamespace(
             begin=start_of,
             last=lambda: (OF_SNAPSHOT, progress),
-            receipts=lambda _: [receipt],
+            receipts=lambda _: [receipt] if receipt else [],
             add_receipts=lambda _: None,
         )
         request = RestoreRequest(
@@ -109,6 +109,16 @@ def test_a_partition_that_could_not_be_read_back(
     monkeypatch.setattr(Writing, "check", lambda *_: [RECEIPT])
     result, _ = repeated(receipt=unread, is_dry_run=is_dry_run)
     assert (result.plan, result.receipts) == (OF_SNAPSHOT, [unread] if is_dry_run else [RECEIPT])
+
+
+@pytest.mark.parametrize("is_dry_run", [True, False])
+def test_receipts_that_were_deleted(repeated: Repeated, monkeypatch: pytest.MonkeyPatch, is_dry_run: bool) -> None:
+    """The restore is finished all the same: with --into-existing its records were written a second time."""
+    monkeypatch.setattr(Writing, "write", lambda _, progress, __: (progress, {}))
+    monkeypatch.setattr(Writing, "maps", lambda _: ({}, {}))
+    monkeypatch.setattr(Writing, "check", lambda *_: [RECEIPT])
+    result, _ = repeated(receipt=None, is_dry_run=is_dry_run, into_existing=True)
+    assert (result.plan, result.written, result.receipts) == (OF_SNAPSHOT, 0, [] if is_dry_run else [RECEIPT])
 
 
 @pytest.mark.parametrize("is_dry_run", [True, False])

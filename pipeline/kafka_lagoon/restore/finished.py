@@ -13,6 +13,7 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.restore.archive_reader import ArchivedPartition
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
+from kafka_lagoon.restore.progress import Position
 from kafka_lagoon.restore.target import TargetTopic
 from kafka_lagoon.tables.schema import RESTORE_MAP
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
@@ -22,15 +23,21 @@ _WRITTEN = ["restore_id", "target_cluster_id", "target_topic", "target_topic_id"
 
 @frozen
 class FinishedRestore:
-    """A finished restore: all records are written, and read back where that was possible. Each partition has a receipt."""
+    """A finished restore: all records are written, and read back where that was possible.
+
+    Each partition has a receipt, unless a user has deleted it: then it counts as not read back. The stored positions show as
+    well what was written.
+    """
 
     plan: RestorePlan
     receipts: Sequence[RestoreReceiptRow]
+    positions: Mapping[PartitionKey, Position]
 
     @property
     def is_unread(self) -> bool:
         """True if a partition could not be read back, for example because its leader did not answer."""
-        return any(row.digest_read_back is None for row in self.receipts)
+        read = {_key(row) for row in self.receipts if row.digest_read_back is not None}
+        return any(one.target not in read for one in self.plan.partitions)
 
     @property
     def finished_at_ms(self) -> int:
@@ -50,10 +57,10 @@ class FinishedRestore:
 
     def is_in(self, targets: Mapping[str, TargetTopic | None]) -> bool:
         """True if the topics still exist and no written offset has been deleted since."""
-        planned = {one.target: one for one in self.plan.partitions}
-        receipts = {PartitionKey(row.target_topic, row.target_partition): row for row in self.receipts}
-        return planned.keys() == receipts.keys() and all(
-            _has(targets.get(target.topic), planned[target], row) for target, row in receipts.items()
+        receipts = {_key(row): row for row in self.receipts}
+        return all(
+            _has(targets.get(one.target.topic), one, receipts.get(one.target), self.positions[one.target])
+            for one in self.plan.partitions
         )
 
     def not_restored(self, topics: Sequence[ArchivedTopic]) -> Iterator[str]:
@@ -90,15 +97,22 @@ def _restored_to(source: ArchivedPartition, planned: ArchivedPartition | None) -
     return min([planned.to_offset, *truncations])
 
 
-def _has(target: TargetTopic | None, planned: PlannedPartition, row: RestoreReceiptRow) -> bool:
+def _key(row: RestoreReceiptRow) -> PartitionKey:
+    return PartitionKey(row.target_topic, row.target_partition)
+
+
+def _has(
+    target: TargetTopic | None, planned: PlannedPartition, row: RestoreReceiptRow | None, position: Position
+) -> bool:
+    """True if the target still has the offsets of the receipt, or of the stored position."""
     if target is None or planned.target.partition not in target.logs:
         return False
     if None not in (target.topic_id, planned.target_topic_id) and target.topic_id != planned.target_topic_id:
         return False
     log = target.logs[planned.target.partition]
-    return not row.records or (
-        log.log_start_offset <= row.target_from_offset and log.high_watermark >= row.target_to_offset
-    )
+    first = row.target_from_offset if row else planned.base_offset
+    end, records = (row.target_to_offset, row.records) if row else (position.target_offset, position.written)
+    return not records or (log.log_start_offset <= first and log.high_watermark >= end)
 
 
 def topics_of(plan: RestorePlan) -> Sequence[str]:

@@ -191,7 +191,8 @@ def _not_of_plan(run: RestoreRun, plan: RestorePlan) -> Iterator[str]:
 def _after_finished(run: RestoreRun, plan: RestorePlan, progress: Progress) -> RestoreResult | None:
     """The result of a restore that has finished; None if its records are not all in the target any more."""
     source = find_source(run, topics_of(plan), {})
-    finished = FinishedRestore(plan=plan, receipts=run.store.receipts(plan.restore_id))
+    receipts = run.store.receipts(plan.restore_id)
+    finished = FinishedRestore(plan=plan, receipts=receipts, positions=progress.positions)
     if not (finished.is_of(source.topics) and finished.is_in(run.described(source.topics))):
         return None
     notes = list(finished.not_restored(source.topics))
