@@ -31,6 +31,7 @@ from kafka_lagoon.restore.target import (
     default_configs,
     describe_target,
     is_about_times,
+    removed_configs,
     verdict,
 )
 from kafka_lagoon.topic_partition import TopicPartition
@@ -144,6 +145,15 @@ def test_a_topic_that_deletes_nothing(state: FakeCluster, connect: Callable[[], 
     assert not is_about_times(orders, NOW_MS, TIMES)
     defaults = default_configs(connect(), Deadline.after(CLOCK, 5_000))
     assert defaults == {"cleanup.policy": "", "retention.ms": "1"}
+
+
+def test_configs_that_a_release_has_removed(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """A broker that does not have its own value of a config refuses it for topics; one that does not answer may take all."""
+    state.configs[BROKER, "1"] = {"log.message.format.version": "2.8-IV1", "log.retention.ms": "1"}
+    removed = {"message.timestamp.difference.max.ms", "message.downconversion.enable"}
+    assert set(removed_configs(connect(), Deadline.after(CLOCK, 5_000))) == removed
+    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(lambda one: replace(one, results=())), times=1_000))
+    assert removed_configs(connect(), Deadline.after(CLOCK, 5_000)) == []
 
 
 def test_defaults_without_a_broker(state: FakeCluster, connect: Callable[[], Cluster]) -> None:

@@ -142,6 +142,20 @@ def test_actions_create_topics(ask: Ask) -> None:
     ]
 
 
+def test_configs_that_the_target_has_no_more(ask: Ask) -> None:
+    """Brokers refuse a topic with a config that they do not have, so it is created without it, and a note names that."""
+    topics = list(saved_topics(ask, SNAPSHOT, ["orders", "plain"]).values())
+    names = {"orders": "orders", "plain": "plain"}
+    actions, notes = topic_actions(topics, names, brokers=3, with_configs=True, removed=["old", "retention.ms"])
+    shapes = {action.resource.name: action.after or {} for action in actions}
+    assert shapes["orders"]["configs"] == {"min.insync.replicas": "2"}
+    assert shapes["plain"] == {"partitions": 1, "replication_factor": 1}
+    assert "topic plain: without old: brokers of the target do not have it any more" in notes
+    assert "topic orders: without retention.ms: brokers of the target do not have it any more" in notes
+    _, notes = topic_actions(topics, names, brokers=3, with_configs=False, removed=["old"])
+    assert notes[-1] == "topic plain: without its configs old"
+
+
 def test_too_few_brokers(ask: Ask) -> None:
     """Fewer replicas than in the source need an option, and a note names the consequences."""
     topics = list(saved_topics(ask, SNAPSHOT, ["orders", "plain"]).values())

@@ -58,8 +58,9 @@ def creations(
     request: RestoreRequest,
     missing: Sequence[ArchivedTopic],
     brokers: int,
+    removed: Collection[str] = (),
 ) -> Alterations:
-    """Actions that create the topics that the target lacks, as they are in the snapshot.
+    """Actions that create the topics that the target lacks, as they are in the snapshot, without configs that are `removed`.
 
     A topic that is not in the snapshot, or has got partitions since, is created with as many partitions as are archived.
     ConfigError for topics that cannot be created.
@@ -94,6 +95,7 @@ def creations(
             names,
             brokers=brokers,
             with_configs=request.with_configs,
+            removed=removed,
             replication_factor=request.replication_factor,
         )
         actions, notes = [*some], [*notes, *more]

@@ -39,6 +39,12 @@ _OF_BROKERS = {
     _AFTER_MS: "log.message.timestamp.after.max.ms",
     _BOTH_MS: "log.message.timestamp.difference.max.ms",
 }
+# Configs of topics that Kafka 4.0 removed (KIP-724, KIP-937), with the names that older brokers have for their own.
+_REMOVED = {
+    "message.format.version": "log.message.format.version",
+    "message.downconversion.enable": "log.message.downconversion.enable",
+    _BOTH_MS: _OF_BROKERS[_BOTH_MS],
+}
 _APPEND_TIME = "LogAppendTime"
 _DEFAULT_MAX_BATCH_BYTES = 1_048_588
 _FOREVER = (1 << 63) - 1
@@ -117,16 +123,28 @@ def describe_target(
     return results, failures
 
 
+def removed_configs(cluster: Cluster, deadline: Deadline) -> Sequence[str]:
+    """The configs of topics that releases of Kafka have removed and that a broker lacks; none if it does not answer."""
+    values = _broker_configs(cluster, deadline)
+    return (
+        [] if isinstance(values, Failure) else [name for name, of_broker in _REMOVED.items() if of_broker not in values]
+    )
+
+
 def default_configs(cluster: Cluster, deadline: Deadline) -> Mapping[str, str] | Failure:
     """The configs that a new topic has by default."""
-    if not cluster.brokers:
-        return own_failure(DESCRIBE_CONFIGS, Scope.cluster(), NOT_RETURNED, "no broker has an address that can be used")
-    broker = ConfigResource(BROKER, str(min(cluster.brokers)))
-    values = config_values(cluster, [broker], deadline)[broker]
+    values = _broker_configs(cluster, deadline)
     if isinstance(values, Failure):
         return values
     effective = {name: _effective(values, of_broker) for name, of_broker in _OF_BROKERS.items()}
     return {name: value for name, value in effective.items() if value is not None}
+
+
+def _broker_configs(cluster: Cluster, deadline: Deadline) -> Values | Failure:
+    if not cluster.brokers:
+        return own_failure(DESCRIBE_CONFIGS, Scope.cluster(), NOT_RETURNED, "no broker has an address that can be used")
+    broker = ConfigResource(BROKER, str(min(cluster.brokers)))
+    return config_values(cluster, [broker], deadline)[broker]
 
 
 def _effective(values: Values, name: str) -> str | None:

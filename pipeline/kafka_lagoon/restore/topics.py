@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
 from typing import Any
 
 from kafka_lagoon.apply.action import Action, Resource
@@ -111,9 +111,12 @@ def topic_actions(
     *,
     brokers: int,
     with_configs: bool,
+    removed: Collection[str] = (),
     replication_factor: int | None = None,
 ) -> tuple[list[Action], list[str]]:
     """Actions that create these topics in a cluster with so many brokers, and notes; `names` has their names there.
+
+    `removed` are configs that the cluster's brokers do not have any more.
 
     ConfigError if a topic has more replicas than there are brokers: fewer replicas are the caller's decision, who names their
     number as `replication_factor`, for all topics.
@@ -126,6 +129,7 @@ def topic_actions(
     ]
     if faults:
         raise ConfigError(faults)
+    topics = [_without(topic, removed) if with_configs else topic for topic in topics]
     actions = [
         Action(
             kind="create_topic",
@@ -136,9 +140,18 @@ def topic_actions(
         for topic, factor in zip(topics, factors, strict=True)
     ]
     notes = [
-        note for topic, factor in zip(topics, factors, strict=True) for note in _notes(topic, factor, with_configs)
+        note
+        for topic, factor in zip(topics, factors, strict=True)
+        for note in _notes(topic, factor, with_configs, removed)
     ]
     return actions, notes
+
+
+def _without(topic: SavedTopic, removed: Collection[str]) -> SavedTopic:
+    """The topic without configs that brokers would refuse the whole topic for."""
+    gone = [name for name in topic.configs if name in removed]
+    kept = {name: value for name, value in topic.configs.items() if name not in removed}
+    return replace(topic, configs=kept, left_out=(*topic.left_out, *gone))
 
 
 def _shape(topic: SavedTopic, replication_factor: int, configs: Mapping[str, str]) -> dict[str, Any]:
@@ -146,7 +159,13 @@ def _shape(topic: SavedTopic, replication_factor: int, configs: Mapping[str, str
     return {**shape, "configs": dict(configs)} if configs else shape
 
 
-def _notes(topic: SavedTopic, factor: int, with_configs: bool) -> Iterator[str]:
+def _why_left_out(name: str, removed: Collection[str]) -> str:
+    if name in removed:
+        return "brokers of the target do not have it any more"
+    return "it names brokers of the source" if name in _OF_ONE_CLUSTER else "its value is secret and was not stored"
+
+
+def _notes(topic: SavedTopic, factor: int, with_configs: bool, removed: Collection[str]) -> Iterator[str]:
     if factor != topic.replication_factor:
         yield f"topic {topic.topic}: {factor} replicas instead of {topic.replication_factor}"
     if with_configs and (note := min_isr_note(topic.topic, topic.configs.get(MIN_ISR, ""), factor)):
@@ -156,8 +175,7 @@ def _notes(topic: SavedTopic, factor: int, with_configs: bool) -> Iterator[str]:
             yield f"topic {topic.topic}: without its configs {', '.join(topic.configs)}"
         return
     for name in topic.left_out:
-        why = "it names brokers of the source" if name in _OF_ONE_CLUSTER else "its value is secret and was not stored"
-        yield f"topic {topic.topic}: without {name}: {why}"
+        yield f"topic {topic.topic}: without {name}: {_why_left_out(name, removed)}"
     for name, value in topic.inherited.items():
         yield f"topic {topic.topic}: {name}={value} was set on the source's brokers; the target's brokers decide"
 

@@ -34,7 +34,14 @@ from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.saved_state import Alterations, acl_creations, creations, opened, unset_configs
 from kafka_lagoon.restore.snapshot_choice import ChosenSnapshot, choose_snapshot
 from kafka_lagoon.restore.survey import SurveyItem, Times, logged_times, survey_partitions, times_by_topic
-from kafka_lagoon.restore.target import TargetTopic, default_configs, describe_target, is_about_times, verdict
+from kafka_lagoon.restore.target import (
+    TargetTopic,
+    default_configs,
+    describe_target,
+    is_about_times,
+    removed_configs,
+    verdict,
+)
 from kafka_lagoon.restore.topic_names import matching_topics
 from kafka_lagoon.restore.writing import memory_bytes
 from kafka_lagoon.runs.context import Progress as Steps
@@ -223,7 +230,8 @@ def _creations(
     """Actions that create topics and ACLs which the target lacks."""
     request = run.request
     missing = [topic for topic in source.topics if described[request.target_of(topic.topic)] is None]
-    made = creations(ask, snapshot, request, missing, len(run.cluster.brokers))
+    removed = removed_configs(run.cluster, run.deadline()) if missing and request.with_configs else ()
+    made = creations(ask, snapshot, request, missing, len(run.cluster.brokers), removed)
     more = added(run, ask, snapshot.snapshot_id, source, described) if snapshot else Alterations()
     return Alterations(actions=[*made.actions, *more.actions], notes=[*made.notes, *more.notes])
 
