@@ -8,6 +8,7 @@ from kafka_lagoon.apply import one_off_plan
 from kafka_lagoon.apply.live import Wanted, read_live
 from kafka_lagoon.apply.one_off_plan import OneOffPlan, plan_one_offs
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import altering_apis, cluster, soon, topic_apis
@@ -46,6 +47,21 @@ def test_an_election_waits_for_a_preferred_leader_that_is_not_in_sync(state: Fak
     plan = planned(cluster, '[[actions]]\naction = "elect_leaders"\ntopics = ["late"]\n')
     assert (plan.actions, plan.notes) == ([], [])
     assert plan.undone == ["x.toml:2: 1 preferred leaders are not in sync: not elected yet"]
+
+
+def test_records_before_a_time_in_a_log_that_moves(
+    state: FakeCluster, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log ended before the offset of the time when its bounds were read; only an offset that is written is a fault then."""
+    partition = state.add_topic("moving", 1, end=0).partitions[0]
+    partition.times = ((1_700_000_000_000, 30),)
+    early = LogBounds(log_start_offset=0, high_watermark=10, last_stable_offset=10, end=10)
+    monkeypatch.setattr(one_off_plan, "ask_log_bounds", lambda *_: ({TopicPartition("moving", 0): early}, {}))
+    text = '[[actions]]\naction = "delete_records"\ntopics = ["moving"]\nbefore = {}\n'
+    plan = planned(cluster, text.format('"2001-01-01"'))
+    assert ([one.after for one in plan.actions], plan.faults) == ([{"log_start_offset": 30}], [])
+    plan = planned(cluster, text.format(30))
+    assert (plan.actions, plan.faults) == ([], ["x.toml:5: actions[1].before: moving-0 ends at 10, before 30"])
 
 
 @pytest.mark.usefixtures("topic_apis")

@@ -199,7 +199,8 @@ def _delete_records(planner: _Planner, wanted: DeleteRecords) -> None:
     planner.plan.failures += [*failures.values(), *resolved.failures.values()]
     for partition, offset in resolved.offsets.items():
         log = logs[partition]
-        if offset > log.high_watermark:
+        # The offset of a time is the leader's: the log may have grown, and lost its first records, since its bounds were read.
+        if partition in resolved.outside and offset > log.high_watermark:
             planner.fault((*wanted.path, "before"), f"{partition} ends at {log.high_watermark}, before {offset}")
         else:
             planner.add(delete_records_before(partition, log.log_start_offset, offset, planner.place(wanted)))
