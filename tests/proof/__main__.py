@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -23,6 +24,7 @@ from tests.proof.shrink import shrunk
 
 _SHOWN = 20
 NOT_PLAYED = "histories not played"
+_TERMINATED = 128 + signal.SIGTERM
 
 
 def main() -> int:
@@ -37,6 +39,7 @@ def main() -> int:
         else _drawn(options, figures.tried.get("histories", 0) + figures.tried.get(NOT_PLAYED, 0))
     )
     started, run = time.monotonic(), this_run()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that no job, broker or server is left
     with ExitStack() as stack:
         on = stack.enter_context(cluster(folder, options.release))
         for history in histories:

@@ -120,6 +120,7 @@ def test_stored_changes_are_the_computed_ones(spark: SparkSession, lake: Path) -
 
 
 @pytest.mark.proof
+@pytest.mark.timeout(1200)
 def test_stored_changes_in_spark(spark: SparkSession, lake: Path) -> None:
     """Spark shows the rows that DuckDB computed, and still computes the days that are not stored."""
     computed, warehouse = rows_of(lake), opened(spark, lake)

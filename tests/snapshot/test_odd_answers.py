@@ -90,6 +90,7 @@ def test_odd_answers(state: FakeCluster) -> None:
 
 
 @pytest.mark.proof
+@pytest.mark.timeout(1200)
 def test_every_odd_answer(state: FakeCluster) -> None:
     """This holds for all mutations, most of which still give a snapshot."""
     seen = [(name, outcome, list(faults(outcome))) for name, outcome in outcomes(state, taken)]

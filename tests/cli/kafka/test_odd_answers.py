@@ -101,6 +101,7 @@ def test_odd_answers(state: FakeCluster) -> None:
 
 
 @pytest.mark.proof
+@pytest.mark.timeout(1200)
 def test_every_odd_answer(state: FakeCluster) -> None:
     """The same for all mutations."""
     assert {name: lines for name, outcome in seen(state, 1) if (lines := impossible(outcome))} == {}
