@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -12,12 +13,15 @@ from tests.proof.figures import Figures
 from tests.proof.play.cluster import cluster
 from tests.proof.soak.soak import Soak
 
+_TERMINATED = 128 + signal.SIGTERM
+
 
 def main() -> int:
     """Play a soak, print, and return 1 if anything was wrong."""
     options = _parser().parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="lagoon-soak-"))
     started = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that no broker or server is left
     with cluster(folder) as on:
         soak = Soak(on, options.seed, options.pace)
         soak.run(options.minutes * 60)
