@@ -33,8 +33,7 @@ from tests.delta.samples import lag_row, snapshot
 from tests.delta.test_publish import publish_once, rows_of
 from tests.effort import first
 
-TODAY = datetime.now(UTC).date()
-YESTERDAY = TODAY - timedelta(days=1)
+YESTERDAY = datetime.now(UTC).date() - timedelta(days=1)  # or earlier, if tests run over midnight
 RECORDS = MaintainOptions(tables=("records",))
 WEEK_S = 8 * 86_400
 
@@ -75,17 +74,22 @@ def live(warehouse: Warehouse, day: date) -> list[str]:
     return [file for file in files if f"{INGEST_DATE}={day}" in file]
 
 
+def _today() -> date:
+    return datetime.now(UTC).date()
+
+
 def test_closed_days_become_few_files(warehouse: Warehouse) -> None:
     """Days before today are rewritten, today is left to the runs that still add to it; no record is changed."""
+    today = _today()
     for run in range(1, 5):
-        ingest(warehouse, YESTERDAY if run < 4 else TODAY, run)
+        ingest(warehouse, YESTERDAY if run < 4 else today, run)
     before, size = (
         records(warehouse),
         sum(path.stat().st_size for path in paths(warehouse) if str(YESTERDAY) in str(path)),
     )
     (done,) = maintain(warehouse, RECORDS, CLOCK)
     assert (done.table, done.days, done.before, done.after.count) == ("records", 1, Files(count=3, size=size), 1)
-    assert (len(live(warehouse, YESTERDAY)), len(live(warehouse, TODAY))) == (1, 1)
+    assert (len(live(warehouse, YESTERDAY)), len(live(warehouse, today))) == (1, 1)
     assert records(warehouse) == before
     assert done.removed == Files()
     assert maintain(warehouse, RECORDS, CLOCK) == [
@@ -278,7 +282,7 @@ def test_an_ingest_beside_a_rewrite(warehouse: Warehouse) -> None:
         while not rewriting.done():
             runs += 1
             with warehouse.exclusively("commit", CLOCK, 2_000):
-                ingest(warehouse, TODAY, runs)
+                ingest(warehouse, _today(), runs)
             time.sleep(0.2)
     (done,) = rewriting.result()
     commits = [
