@@ -6,7 +6,7 @@ failed or a table was skipped, as if the source did not have that topic or group
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from kafka_lagoon.errors import ConfigError
@@ -126,8 +126,9 @@ def last_with(ask: Ask, cluster_id: str, topic: str) -> ChosenSnapshot | None:
 
 
 def spelled(captured_at: datetime) -> str:
-    """The time of a snapshot for messages, rounded up to a second, so that as `--at` it chooses this snapshot."""
-    return (captured_at + timedelta(seconds=1, microseconds=-1)).replace(microsecond=0).isoformat()
+    """The time of a snapshot in UTC for messages, rounded up to a second, so that as `--at` it chooses this snapshot."""
+    rounded = (captured_at + timedelta(seconds=1, microseconds=-1)).replace(microsecond=0)
+    return rounded.astimezone(UTC).isoformat()
 
 
 class _Sought:
