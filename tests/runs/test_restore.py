@@ -25,6 +25,7 @@ from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 from tests.clock import CLOCK
 from tests.comparisons import Comparisons
 from tests.fake.cluster import FakeCluster
+from tests.restore.lake import TOPIC_ID
 from tests.restore.test_finished import PLAN, RECEIPT, archived, target
 from tests.restore.test_progress import KEY
 from tests.restore.test_snapshot_choice import captured_at, published
@@ -202,6 +203,15 @@ def test_another_time_is_refused(repeated: Repeated) -> None:
     for is_finished in (True, False):
         with pytest.raises(ConfigError, match=r"--at: the restore was planned from snapshot s0 .*chooses snapshot s1 "):
             repeated(at_ms=late, with_offsets=True, is_finished=is_finished)
+
+
+def test_a_name_that_another_cluster_has_got(repeated: Repeated, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A restore goes on with the cluster of its plan, which no argument could name: by its id it would be another restore."""
+    asked = list[Any]()
+    source = RestoreSource(topics=[archived()], files={"t": []})
+    monkeypatch.setattr(restore_steps, "find_source", lambda *given: asked.append(given[1:]) or source)  # type: ignore[func-returns-value]
+    repeated(is_finished=False, is_dry_run=True)
+    assert asked == [(["t"], {"t": TOPIC_ID}, OF_SNAPSHOT.source_cluster_id)]
 
 
 def test_topics_that_match_since_then(repeated: Repeated, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,7 +148,7 @@ def _begin_or_continue(run: RestoreRun, confirm: Callable[[RestoreResult], bool]
     if progress.is_finished:
         return _after_finished(run, plan, progress) or _begin(run, confirm)
     topic_ids = {one.source.topic: one.source.topic_id or NO_ID for one in plan.partitions}
-    source = find_source(run, topics_of(plan), topic_ids)
+    source = find_source(run, topics_of(plan), topic_ids, plan.source_cluster_id)
     size = memory_bytes(run.limits)
     notes = refuse_removed(run.warehouse, plan, progress, source.topics, source.files, size)
     result = replace(_result(run, source), plan=plan, progress=progress, is_continued=True, notes=notes)
@@ -180,7 +180,7 @@ def _not_of_plan(run: RestoreRun, plan: RestorePlan) -> Iterator[str]:
     if run.request.pattern is None:
         return
     planned = {*topics_of(plan), *run.request.topics}
-    for topic in matching_topics(run.warehouse, run.request.from_cluster, run.request.pattern):
+    for topic in matching_topics(run.warehouse, plan.source_cluster_id, run.request.pattern):
         if topic not in planned:
             yield (
                 f"topic {topic} matches --pattern now, and is not part of restore {plan.restore_id}: --topics {topic} "

@@ -153,16 +153,20 @@ def requested_topics(run: RestoreRun) -> Sequence[str]:
     return topics
 
 
-def find_source(run: RestoreRun, topics: Sequence[str], topic_ids: Mapping[str, str]) -> RestoreSource:
+def find_source(
+    run: RestoreRun, topics: Sequence[str], topic_ids: Mapping[str, str], cluster_id: str | None = None
+) -> RestoreSource:
     """Find the archived records of topics; ConfigError if a requested partition is not archived.
 
+    A run that continues gives the `cluster_id` of its plan: another cluster may have got the requested name since.
     NeedsSession if the warehouse has no Spark session, and the records are too many for this process alone. TableError if
     commits of the source cluster's last ingest are pending.
     """
     request, faults = run.request, list[str]()
     chosen = list[ArchivedTopic]()
-    check = partial(refuse_pending, run.warehouse, request.from_cluster)
-    for topic in find_archived(run.warehouse, request.from_cluster, topics, topic_ids or request.topic_ids, check):
+    cluster = cluster_id or request.from_cluster
+    check = partial(refuse_pending, run.warehouse, cluster)
+    for topic in find_archived(run.warehouse, cluster, topics, topic_ids or request.topic_ids, check):
         partitions = request.partitions.get(topic.topic, tuple(topic.partitions))
         faults += [
             f"--partitions: nothing is archived of partition {number} of topic {topic.topic}"
