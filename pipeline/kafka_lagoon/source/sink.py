@@ -142,7 +142,8 @@ def require_written(messages: Sequence[WriterCommitMessage | None]) -> None:
 def require_same(messages: Sequence[WriterCommitMessage | None], number: int, prefix: str) -> None:
     """Raise ConfigError if a micro-batch that was written before may have other rows now.
 
-    Spark repeats only the last micro-batch, with the rows that it had: all others come from a checkpoint that is older.
+    Spark repeats only the last micro-batch, with the rows that it had, or fewer if its source has lost some: all others come
+    from a checkpoint that is older.
     """
     repeated = [message for message in messages if isinstance(message, TaskRepeated)]
     if not repeated:
@@ -150,7 +151,7 @@ def require_same(messages: Sequence[WriterCommitMessage | None], number: int, pr
     written, rows = repeated[0].written, sum(message.rows for message in repeated)
     if number < written.number:
         fault = f"micro-batches up to {written.number} are written: the checkpoint is older than the topics"
-    elif written.records not in (None, rows):
+    elif written.records is not None and rows > written.records:
         what = "the checkpoint is older than the topics, or the query was changed"
         fault = f"its number is written, with {written.records:,}: {what}"
     else:
