@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -225,6 +225,12 @@ def test_the_snapshot_of_a_restore_that_goes_on() -> None:
         assert fault(ask, "s0", at_ms=late) == (
             f"--at: the restore was planned from {first}, and --at chooses {second}: leave --at out, or {new}"
         )
+
+
+def test_the_time_of_a_snapshot_in_messages() -> None:
+    """It is in UTC whatever the zone of the session, and chooses the snapshot as `--at` does: not before it."""
+    in_nepal = datetime(2026, 11, 20, 17, 45, 0, 1, tzinfo=timezone(timedelta(hours=5, minutes=45)))
+    assert spelled(in_nepal) == "2026-11-20T12:00:01+00:00"
 
 
 def test_a_topic_that_the_snapshot_lacks() -> None:
