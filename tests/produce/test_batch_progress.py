@@ -61,10 +61,10 @@ def test_a_newer_format() -> None:
 
 def test_more_transactions_than_are_read() -> None:
     """They are refused before anything is committed: nobody would recognize the batch as written."""
-    one = Transaction(transactional_id="t", producer_id=1, epoch=0, timeout_ms=1, is_implicit=False)
-    progress = BatchProgress(series="s", number=1, topic="t", open_transactions=(one,) * 100_001)
+    transaction = Transaction(transactional_id="t", producer_id=1, epoch=0, timeout_ms=1, is_implicit=False)
+    progress = BatchProgress(series="s", number=1, topic="t", open_transactions=(transaction,) * 100_001)
     with answered_directly(FakeCluster()) as (cluster, deadline), pytest.raises(ConfigError, match="100,001 tasks"):
-        keep_progress(cluster, one, "t", progress, deadline)
+        keep_progress(cluster, transaction, "t", progress, deadline)
 
 
 def test_batches_of_different_topics() -> None:

@@ -134,9 +134,9 @@ def test_a_new_restore_after_progress_that_cannot_be_read(warehouse: Warehouse) 
         store(warehouse).last()
     another = replace(PLAN, restore_id="0192-0002")
     assert store(warehouse).begin(another).sequence == progress.sequence + 2
-    found = store(warehouse).last()
-    assert found is not None
-    assert found[0] == another
+    last = store(warehouse).last()
+    assert last is not None
+    assert last[0] == another
 
 
 @pytest.mark.spark

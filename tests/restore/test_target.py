@@ -152,7 +152,9 @@ def test_configs_that_a_release_has_removed(state: FakeCluster, connect: Callabl
     state.configs[BROKER, "1"] = {"log.message.format.version": "2.8-IV1", "log.retention.ms": "1"}
     removed = {"message.timestamp.difference.max.ms", "message.downconversion.enable"}
     assert set(removed_configs(connect(), Deadline.after(CLOCK, 5_000))) == removed
-    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(lambda one: replace(one, results=())), times=1_000))
+    state.faults.append(
+        Fault(DESCRIBE_CONFIGS.key, Altered(lambda response: replace(response, results=())), times=1_000)
+    )
     assert removed_configs(connect(), Deadline.after(CLOCK, 5_000)) == []
 
 

@@ -207,11 +207,11 @@ def test_another_time_is_refused(repeated: Repeated) -> None:
 
 def test_a_name_that_another_cluster_has_got(repeated: Repeated, monkeypatch: pytest.MonkeyPatch) -> None:
     """A restore goes on with the cluster of its plan, which no argument could name: by its id it would be another restore."""
-    asked = list[Any]()
+    requested = list[Any]()
     source = RestoreSource(topics=[archived()], files={"t": []})
-    monkeypatch.setattr(restore_steps, "find_source", lambda *given: asked.append(given[1:]) or source)  # type: ignore[func-returns-value]
+    monkeypatch.setattr(restore_steps, "find_source", lambda *given: requested.append(given[1:]) or source)  # type: ignore[func-returns-value]
     repeated(is_finished=False, is_dry_run=True)
-    assert asked == [(["t"], {"t": TOPIC_ID}, OF_SNAPSHOT.source_cluster_id)]
+    assert requested == [(["t"], {"t": TOPIC_ID}, OF_SNAPSHOT.source_cluster_id)]
 
 
 def test_topics_that_match_since_then(repeated: Repeated, monkeypatch: pytest.MonkeyPatch) -> None:

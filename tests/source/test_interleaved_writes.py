@@ -147,7 +147,7 @@ def test_a_batch_within_a_stream_recognizes_a_repeated_stage(
 def test_a_micro_batch_of_an_older_checkpoint(
     sink: Sink, monkeypatch: pytest.MonkeyPatch, number: int, records: int | None, line: str | None
 ) -> None:
-    """Spark plans it anew, with rows that were not written: only the last micro-batch is passed over, if it has no more rows."""
+    """Spark plans it again, with rows that were not written: only the last micro-batch is passed over, if it has no more rows."""
     task = SparkTask(partition=0, attempt=0, attempt_id=7, batch=MicroBatch("query", number))
     monkeypatch.setattr("kafka_lagoon.source.write_task.this_task", lambda: task)
     stream = LagoonStreamWriter(sink)

@@ -116,7 +116,7 @@ def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: 
     """Commit the examined versions and the new topics of a run that has archived nothing, if it has to store them.
 
     The next offsets of the lock's topics and the last run stay. Nothing is committed if another run has committed since the
-    lock was taken. A run that goes back to earlier next offsets stores these, so that the next run needs not be told again.
+    lock was taken. A run that goes back to earlier next offsets stores these, so that the next run needs no option.
     """
     unstored = lock.unstored(topics)
     if unstored is None:
