@@ -2,7 +2,6 @@
 
 import argparse
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -21,10 +20,10 @@ from tests.proof.load import as_text
 from tests.proof.play.cluster import Cluster3, cluster
 from tests.proof.play.player import Outcome, play
 from tests.proof.shrink import shrunk
+from tests.proof.termination import exit_on_termination
 
 _SHOWN = 20
 NOT_PLAYED = "histories not played"
-_TERMINATED = 128 + signal.SIGTERM
 
 
 def main() -> int:
@@ -39,7 +38,7 @@ def main() -> int:
         else _drawn(options, figures.tried.get("histories", 0) + figures.tried.get(NOT_PLAYED, 0))
     )
     started, run = time.monotonic(), this_run()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that no job, broker or server is left
+    exit_on_termination()
     with ExitStack() as stack:
         on = stack.enter_context(cluster(folder, options.release))
         for history in histories:

@@ -1,6 +1,5 @@
 """Alters every answer of real brokers and judges what our client makes of it: `python -m tests.proof.answers --help`."""
 
-import signal
 import sys
 from argparse import ArgumentParser
 from collections import Counter
@@ -18,9 +17,9 @@ from tests.proof.answers.state import brokers
 from tests.proof.answers.trials import Judged, judged, recorded
 from tests.proof.answers.verdicts import Verdict
 from tests.proof.figures import Figures
+from tests.proof.termination import exit_on_termination
 
 _DECLARED = "indistinguishable"
-_TERMINATED = 128 + signal.SIGTERM
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -34,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--recording", type=Path, help="a file to keep the brokers' answers in, or to replay them from")
     options = parser.parse_args(arguments)
     started, counts = monotonic(), Counter[tuple[str, str]]()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that no broker or server is left
+    exit_on_termination()
     with ExitStack() as stack:
         recording = _recording(stack, options.recording)
         for trial in _judged(recording, options.scenario or SCENARIOS, options.api, options.step, options.name):

@@ -2,7 +2,6 @@
 
 import argparse
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -12,8 +11,7 @@ from pathlib import Path
 from tests.proof.figures import Figures
 from tests.proof.play.cluster import cluster
 from tests.proof.soak.soak import Soak
-
-_TERMINATED = 128 + signal.SIGTERM
+from tests.proof.termination import exit_on_termination
 
 
 def main() -> int:
@@ -21,7 +19,7 @@ def main() -> int:
     options = _parser().parse_args()
     folder = options.folder or Path(tempfile.mkdtemp(prefix="lagoon-soak-"))
     started = time.monotonic()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that no broker or server is left
+    exit_on_termination()
     with cluster(folder) as on:
         soak = Soak(on, options.seed, options.pace)
         soak.run(options.minutes * 60)
