@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -205,6 +206,35 @@ def test_a_commit_that_is_given_up(is_conflict: bool, expected: type[Exception],
     with pytest.raises(expected) as raised:
         kernel.replace(state, [], {}, 1)
     assert re.fullmatch(text, str(raised.value))
+
+
+@pytest.mark.parametrize(
+    ("write", "text"),
+    [
+        (lambda kernel, state: kernel.refuse_unwritable(state), "lake/t cannot be appended to"),
+        (lambda kernel, state: kernel.append(state, [], DAY), "lake/t cannot be appended to"),
+        (lambda kernel, state: kernel.replace(state, [], {}, 1), "lake/t cannot be written"),
+        (lambda kernel, state: kernel.set_properties(state, {}), "properties of lake/t cannot be set"),
+    ],
+    ids=["before an append", "append", "replace", "properties"],
+)
+def test_a_feature_that_the_kernel_does_not_write(write: Callable[[Kernel, Any], object], text: str) -> None:
+    """Every write to such a table is refused in one line, and so is asking whether it can be appended to."""
+    state = MagicMock(partition_by=("snapshot_date",), location="lake/t")
+    refused = java_error("KernelException", "Unsupported Delta writer feature: checkConstraints")
+    state.snapshot.buildUpdateTableTransaction.side_effect = Py4JJavaError("failed", refused)
+    kernel = Kernel(classes=MagicMock(), engine=MagicMock(), storage=MagicMock())
+    with pytest.raises(TableError, match=f"^{text}: Unsupported Delta writer feature: checkConstraints"):
+        write(kernel, state)
+
+
+def test_what_an_append_needs_is_asked_without_a_commit() -> None:
+    """Domain metadata are a feature, too: the transaction sets them, and is not committed."""
+    state = MagicMock(location="lake/t")
+    Kernel(classes=MagicMock(), engine=MagicMock(), storage=MagicMock()).refuse_unwritable(state, {"lagoon.x": ""})
+    transaction = state.snapshot.buildUpdateTableTransaction.return_value.build.return_value
+    transaction.addDomainMetadata.assert_called_once_with("lagoon.x", "")
+    transaction.commit.assert_not_called()
 
 
 def test_commits_may_name_files_by_absolute_paths(tmp_path: Path) -> None:

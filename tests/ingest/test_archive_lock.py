@@ -2,17 +2,20 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import LockHeld
+from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.ingest.archive_lock import archive_lock
 from kafka_lagoon.ingest.commit import commit
+from kafka_lagoon.tables.record_tables import RECORD_TABLES
 from tests.clock import CLOCK
 from tests.delta.record_samples import CLUSTER, run
 from tests.ingest.writers import Died, Writer, contents, dies, ingest, lossy, reports
+from tests.warehouses import open_at
 
 pytestmark = pytest.mark.spark
 
@@ -24,6 +27,16 @@ def test_two_runs_at_once(warehouse: Warehouse):
             pass
         with archive_lock(warehouse, "other", CLOCK):
             pass
+
+
+@pytest.mark.parametrize("table", RECORD_TABLES, ids=lambda table: table.name)
+def test_a_table_with_a_check_constraint(warehouse: Warehouse, table):
+    """A table with a feature that Delta Kernel does not write is refused with the lock, before Kafka is asked for records."""
+    warehouse.spark.sql(f"ALTER TABLE {warehouse.identifiers[table.name]} ADD CONSTRAINT c CHECK (`partition` >= 0)")
+    opened = open_at(warehouse.spark, Path(warehouse.name.removeprefix("file:")))
+    refused = pytest.raises(TableError, match=rf"{table.name} cannot be appended to: .*checkConstraints")
+    with refused, archive_lock(opened, CLUSTER, CLOCK):
+        pytest.fail("the lock was taken")
 
 
 def test_the_fence_behind_the_lock(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch):

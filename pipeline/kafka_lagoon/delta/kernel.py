@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import field
 from datetime import date, datetime
 from functools import reduce
@@ -144,20 +145,25 @@ class Kernel:
         Fenced if another commit since `state` has used `fence`; TableError for anything else, such as another commit
         since then that set one of `domains`. Files that others have added or rewritten meanwhile are no obstacle.
         """
-        try:
-            builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.WRITE"))
-            if fence:
-                builder = builder.withTransactionId(fence.app_id, fence.version)
-            transaction = builder.build(self.engine)
-            for domain, value in domains.items():
-                transaction.addDomainMetadata(domain, value)
+        with _appending(state.location):
+            transaction = self._append_transaction(state, fence, domains)
             result = transaction.commit(self.engine, self._actions(state.location, files, partition))
-        except JAVA_ERRORS as error:
-            if is_java(error, "ConcurrentTransactionException"):
-                raise Fenced(state.location) from error
-            raise TableError(f"{state.location} cannot be appended to: {_why(error)}") from error
         self._checkpoint(state.location, result)
         return int(result.getVersion())
+
+    def refuse_unwritable(self, state: State, domains: Mapping[str, str] = _NO_DOMAINS) -> None:
+        """TableError, as `append` raises it, if Delta Kernel does not write a feature of a table, such as CHECK constraints."""
+        with _appending(state.location):
+            self._append_transaction(state, None, domains)
+
+    def _append_transaction(self, state: State, fence: Fence | None, domains: Mapping[str, str]) -> Any:
+        builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.WRITE"))
+        if fence:
+            builder = builder.withTransactionId(fence.app_id, fence.version)
+        transaction = builder.build(self.engine)
+        for domain, value in domains.items():
+            transaction.addDomainMetadata(domain, value)
+        return transaction
 
     def replace(
         self,
@@ -183,8 +189,8 @@ class Kernel:
             lines += [
                 add_action(file, _below(state.location, file.url), partition, data_change=adds_rows) for file in added
             ]
-        builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.MANUAL_UPDATE"))
         try:
+            builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.MANUAL_UPDATE"))
             result = builder.withMaxRetries(0).build(self.engine).commit(self.engine, self._parsed(lines))
         except JAVA_ERRORS as error:
             attempt = _last_attempt(error)
@@ -195,8 +201,8 @@ class Kernel:
 
     def set_properties(self, state: State, properties: Mapping[str, str]) -> None:
         """Set properties of a table; TableError if another commit since `state` has changed its metadata."""
-        builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.MANUAL_UPDATE"))
         try:
+            builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.MANUAL_UPDATE"))
             builder = builder.withTablePropertiesAdded(_java_map(self.storage.jvm.java.util, properties))
             result = builder.build(self.engine).commit(self.engine, self._no_actions())
         except JAVA_ERRORS as error:
@@ -370,6 +376,17 @@ def in_jvm(jvm: Any, hadoop_conf: Any) -> Kernel:
         conf.set(_LOCAL_LOG_STORE, LOCAL_LOG_STORE)
     storage = Storage(jvm=jvm, conf=conf)
     return Kernel(classes=jvm.io.delta.kernel, engine=default_engine.create(conf), storage=storage)
+
+
+@contextmanager
+def _appending(location: str) -> Iterator[None]:
+    """Raise Fenced or TableError in place of Java's exceptions of an append."""
+    try:
+        yield
+    except JAVA_ERRORS as error:
+        if is_java(error, "ConcurrentTransactionException"):
+            raise Fenced(location) from error
+        raise TableError(f"{location} cannot be appended to: {_why(error)}") from error
 
 
 def _day_of(remove: Mapping[str, Any]) -> date | None:

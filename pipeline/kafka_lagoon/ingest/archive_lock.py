@@ -81,11 +81,16 @@ def archive_lock(
 ) -> Iterator[ArchiveLock]:
     """Holds the lock on a cluster's archive, after the pending commits of the last run.
 
-    LockHeld if another run holds it for longer than `wait_ms` milliseconds; TableError if a table was restored to an older
-    version, or lost rows otherwise, and `after_restore` (see `offsets_to_repeat`) does not say how to go on.
+    LockHeld if another run holds it for longer than `wait_ms` milliseconds; TableError if a table cannot be appended to, or if
+    one was restored to an older version, or lost rows otherwise, and `after_restore` (see `offsets_to_repeat`) does not say how
+    to go on.
     """
     with warehouse.exclusively(f"records-{cluster_id}", clock, wait_ms):
         state = warehouse.state(RECORDS.name)
+        # Otherwise the append would be refused after everything was read from Kafka.
+        warehouse.kernel.refuse_unwritable(state, {domain(cluster_id): ""})
+        for table in _ACCOUNTS:
+            warehouse.kernel.refuse_unwritable(warehouse.base(table.name))
         stored = from_json(warehouse.kernel.domain(state, domain(cluster_id)))
         problems_run = last_problems_run(warehouse, cluster_id)
         refuse_replaced_tables(warehouse, cluster_id, stored, problems_run, after_restore)
