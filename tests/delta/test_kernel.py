@@ -232,9 +232,22 @@ def test_what_an_append_needs_is_asked_without_a_commit() -> None:
     """Domain metadata are a feature, too: the transaction sets them, and is not committed."""
     state = MagicMock(location="lake/t")
     Kernel(classes=MagicMock(), engine=MagicMock(), storage=MagicMock()).refuse_unwritable(state, {"lagoon.x": ""})
-    transaction = state.snapshot.buildUpdateTableTransaction.return_value.build.return_value
+    builder = state.snapshot.buildUpdateTableTransaction.return_value.withMaxRetries.return_value
+    transaction = builder.build.return_value
     transaction.addDomainMetadata.assert_called_once_with("lagoon.x", "")
     transaction.commit.assert_not_called()
+
+
+def test_retries_have_a_limit() -> None:
+    """Each retry lasts minutes where a store is away: a commit is not tried as often as the Kernel would."""
+    state = MagicMock(location="lake/t")
+    kernel = Kernel(classes=MagicMock(), engine=MagicMock(), storage=MagicMock())
+    kernel.append(state, [], DAY)
+    kernel.set_properties(state, {})
+    builder = state.snapshot.buildUpdateTableTransaction.return_value
+    for limited in (builder, builder.withTablePropertiesAdded.return_value):
+        ((retries,), _) = limited.withMaxRetries.call_args
+        assert retries <= 30
 
 
 def test_commits_may_name_files_by_absolute_paths(tmp_path: Path) -> None:

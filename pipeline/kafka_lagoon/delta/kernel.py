@@ -46,6 +46,9 @@ _NO_JARS = (
 )
 _LOCAL_LOG_STORE = "io.delta.kernel.logStore.file.impl"
 _READ_AT_ONCE = 16  # commits; on object stores each is a request
+# Of one commit. Each retry costs what the file system spends on a request: s3a spends minutes on a store that does not answer,
+# and the Kernel's 200 would be days. A commit is retried after another one that was first, so this many may be made at once.
+_RETRIES = 30
 _NO_DOMAINS: Mapping[str, str] = {}
 _ALL: Mapping[str, str | date] = {}
 
@@ -158,6 +161,7 @@ class Kernel:
 
     def _append_transaction(self, state: State, fence: Fence | None, domains: Mapping[str, str]) -> Any:
         builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.WRITE"))
+        builder = builder.withMaxRetries(_RETRIES)
         if fence:
             builder = builder.withTransactionId(fence.app_id, fence.version)
         transaction = builder.build(self.engine)
@@ -204,7 +208,7 @@ class Kernel:
         try:
             builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.MANUAL_UPDATE"))
             builder = builder.withTablePropertiesAdded(_java_map(self.storage.jvm.java.util, properties))
-            result = builder.build(self.engine).commit(self.engine, self._no_actions())
+            result = builder.withMaxRetries(_RETRIES).build(self.engine).commit(self.engine, self._no_actions())
         except JAVA_ERRORS as error:
             raise TableError(f"properties of {state.location} cannot be set: {_why(error)}") from error
         self._checkpoint(state.location, result)
