@@ -9,7 +9,7 @@ import pytest
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import LockHeld, RangesPending, TableError
+from kafka_lagoon.errors import ChecksFailed, LockHeld, RangesPending, TableError
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.offset_specs import AtTime
 from kafka_lagoon.fetch.ranges import Position
@@ -102,6 +102,25 @@ def test_a_lock_that_is_held_for_long(warehouse: Warehouse, tmp_path: Path):
         commit_staged(lock, run(lock, 1, 0, 5), wait_ms=0)
     with writer.lock() as lock:
         assert (lock.topics, lock.fence.version) == ({}, 1)
+
+
+@pytest.mark.proof
+def test_rows_that_are_deleted_before_a_run_is_marked(warehouse: Warehouse, tmp_path: Path):
+    """The next run misses them, and says how to go on; it then adds the ranges and problems of the run that died."""
+    writer = spark_writer(warehouse, tmp_path)
+    with dies(staged_commit, "_append", 1), pytest.raises(Died):
+        ingest(writer, 1, 5)
+    warehouse.spark.sql(f"DELETE FROM {warehouse.identifiers['records']} WHERE offset = 2")
+    for _ in range(2):
+        with (
+            pytest.raises(ChecksFailed, match=r"records holds 4 of 5 rows .* give --after-restore keep"),
+            writer.lock(),
+        ):
+            pass
+    with spark_writer(warehouse, tmp_path, after_restore="keep").lock():
+        pass
+    ingest(writer, 2, 9)
+    assert contents(warehouse) == ([0, 1, 3, 4, 5, 6, 7, 8], [(0, 5), (5, 9)], [0, 5])
 
 
 @pytest.mark.proof

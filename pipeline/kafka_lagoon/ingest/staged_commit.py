@@ -31,7 +31,7 @@ from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.ingest.archive_lock import ArchiveLock
 from kafka_lagoon.ingest.commit import RunOutput
-from kafka_lagoon.ingest.examined_commits import are_worth_storing, examine, refuse_after, refuse_before
+from kafka_lagoon.ingest.examined_commits import KEEP, are_worth_storing, examine, refuse_after, refuse_before
 from kafka_lagoon.ingest.next_offsets import (
     LastRun,
     NextOffsets,
@@ -158,7 +158,7 @@ def staged_lock(
         if stored.last_run:
             if not folder.is_committed(stored.last_run.sequence):
                 with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
-                    _commit_files(warehouse, folder, pending, stored.last_run, stored.topics)
+                    _commit_files(warehouse, folder, pending, stored.last_run, stored.topics, after_restore)
             folder.clear(stored.last_run)
             if stored.last_run.problems:
                 problems_run = max(problems_run, stored.last_run.sequence)
@@ -260,9 +260,15 @@ def _commit_files(
     pending: PendingFiles,
     run: LastRun,
     topics: Mapping[str, Archived],
+    after_restore: str | None = None,
 ) -> None:
-    """Append a run's staged files to the tables, records first; the caller holds the lock on commits."""
-    _add(warehouse, pending.cluster_id, RECORDS, run, [(f"{folder.root}/{file.name}", file) for file in run.records])
+    """Append a run's staged files to the tables, records first; the caller holds the lock on commits.
+
+    Records that others have deleted since an attempt appended them are missed, unless the user keeps the table as it is.
+    """
+    if after_restore != KEEP or not is_added(warehouse, RECORDS, pending.cluster_id, run.sequence):
+        staged = [(f"{folder.root}/{file.name}", file) for file in run.records]
+        _add(warehouse, pending.cluster_id, RECORDS, run, staged)
     with after_records(run.ingest_id):
         for table, file in ((RECORD_RANGES, run.ranges), (RECORD_PROBLEMS, run.problems)):
             if file and not is_added(warehouse, table, pending.cluster_id, run.sequence):
@@ -324,4 +330,7 @@ def _check(warehouse: Warehouse, table: Table, run: LastRun, expected: int) -> N
     rows = warehouse.spark.table(warehouse.identifiers[table.name])
     count = rows.filter(is_of_day & (F.col("ingest_id") == run.ingest_id)).count()
     if count != expected:
-        raise ChecksFailed(f"table {table.name} holds {count} of {expected} rows of ingest {run.ingest_id}")
+        raise ChecksFailed(
+            f"table {table.name} holds {count} of {expected} rows of ingest {run.ingest_id}: if the others were deleted "
+            "since it was committed, give --after-restore keep to go on without them"
+        )
