@@ -6,11 +6,12 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_lagoon.records import buffers, columns
+from kafka_lagoon.records import buffers, columns, layout
 from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.buffers import DECODED
 from kafka_lagoon.records.columns import Decoding, decode
@@ -91,6 +92,31 @@ def test_large_batches_in_slices_hold_the_same(data, log, size):
         entries[number] = spoiled(entries[number], data.draw(st.integers(17, len(entries[number]) - 1)))
     with patch.object(columns, "_MIN_SLICE", size), patch.object(columns, "_ROW_BYTES", size):
         assert_equal(b"".join(entries), options=DecodeOptions(expanded_bytes=1), **data.draw(requests(log)))
+
+
+def test_slices_begin_where_the_slice_before_ended():
+    """No record is read by two slices: a batch of millions of records takes linear time."""
+    batch = Batch(base_offset=100, records=tuple(Record(delta=2 * number) for number in range(30)))
+    slices, real = list[tuple[int, int, int]](), columns.decode_batches
+
+    def noted(table: int, index: int, stop: int, state: int) -> int:
+        slices.append(tuple(decoding._table[index, [layout.RECORDS_START, layout.RECORDS_END, layout.COUNT]].tolist()))
+        return real(table, index, stop, state)
+
+    options = DecodeOptions(expanded_bytes=1)
+    with patch.object(columns, "_MIN_SLICE", 20), patch.object(columns, "_ROW_BYTES", 5):
+        decoding = decode(
+            find_batches(batch.write()), options=options, **(EVERYTHING | {"from_offset": 106, "to_offset": 150})
+        )
+        with patch.object(columns, "decode_batches", noted):
+            found = pa.Table.from_batches(list(decoding))["offset"].to_pylist()
+    assert found == list(range(106, 150, 2))
+    whole, *parts = slices  # the first pass reads all of the batch
+    starts, ends, counts = zip(*parts, strict=True)
+    assert starts[1:] == ends[:-1]
+    assert len(parts) > len(found) // 5
+    assert sum(counts) == len(found)
+    assert whole[0] < starts[0] < ends[-1] < whole[1]  # not the records that are not wanted
 
 
 @settings(max_examples=examples(100), deadline=None)

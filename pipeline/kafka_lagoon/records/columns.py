@@ -21,7 +21,7 @@ from kafka_lagoon.records.buffers import Buffers, are_in_headers, schema_of
 from kafka_lagoon.records.codecs import CODEC_NAMES
 from kafka_lagoon.records.decoding import Counts, DecodeOptions, Problem
 from kafka_lagoon.records.dispositions import Dispositions, count_whole
-from kafka_lagoon.records.kernels import decode_batches
+from kafka_lagoon.records.kernels import decode_batches, skip_records
 from kafka_lagoon.records.legacy import LegacyRecord, decode_entry
 from kafka_lagoon.records.legacy_columns import legacy_arrow_batch
 
@@ -235,21 +235,36 @@ class Decoding:
         return int(entry[layout.RECORDS_END] - entry[layout.RECORDS_START]) + rows * _ROW_BYTES > 2 * self._slice_bytes
 
     def _decode_in_slices(self, index: int) -> Iterator[pa.RecordBatch]:
-        """Decode one batch into several Arrow batches, after a first pass that keeps nothing but its offsets."""
+        """Decode one batch into several Arrow batches, after a first pass that keeps nothing but its offsets.
+
+        For the kernel each slice is a batch: it has the records from the first wanted one on, up to that of the next slice.
+        """
         entry, to_offset = self._table[index].copy(), int(self._state[layout.TO_OFFSET])
         size, rows = int(entry[layout.RECORDS_END] - entry[layout.RECORDS_START]), _rows_of(entry)
         offsets = self._check_alone(index, rows, size)
         if not len(offsets):
             return
-        self._table[index] = entry
+        decoded_bytes = int(self._state[layout.DECODED_BYTES]) + size  # also those of records that are not wanted
         at_once = max(1, min(len(offsets) * self._slice_bytes // (2 * size), self._slice_bytes // _ROW_BYTES))
-        ends = [*offsets[at_once::at_once].tolist(), to_offset]
-        for end in ends:
-            self._state[layout.TO_OFFSET] = end
-            self._buffers, self._buffers_index = Buffers(self._state, self._schema, rows=rows, size=size), index
+        base, end = int(entry[layout.BASE_OFFSET]), int(entry[layout.RECORDS_END])
+        start = skip_records(int(entry[layout.RECORDS_START]), end, int(offsets[0]) - base)
+        for first in range(0, len(offsets), at_once):
+            following = first + at_once
+            is_last = following >= len(offsets)
+            next_offset = int(offsets[-1]) + 1 if is_last else int(offsets[following])
+            stop = skip_records(start, end, next_offset - base)
+            self._table[index] = entry
+            self._table[index, layout.RECORDS_START], self._table[index, layout.RECORDS_END] = start, stop
+            self._table[index, layout.COUNT] = count = min(at_once, len(offsets) - first)
+            self._state[layout.TO_OFFSET] = to_offset if is_last else next_offset
+            self._buffers, self._buffers_index = (
+                Buffers(self._state, self._schema, rows=count, size=stop - start),
+                index,
+            )
             self._index = decode_batches(self._table.ctypes.data, index, index + 1, self._state.ctypes.data)
             yield from self._flush()
-        self._state[layout.DECODED_BYTES] -= size * (len(ends) - 1)
+            start = stop
+        self._state[layout.DECODED_BYTES] = decoded_bytes
 
     def _check_alone(self, index: int, rows: int, size: int) -> NDArray[np.int64]:
         """The offsets of a batch's wanted records; if it has none or is corrupt, the batch is counted and passed."""

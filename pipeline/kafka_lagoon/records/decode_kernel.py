@@ -288,3 +288,16 @@ def decode_batches(table: int, index: int, stop: int, state: int) -> int:
             put(state, layout.NEXT_OFFSET, end)
         index += 1
     return index
+
+
+@kernel("int64(int64, int64, int64)")
+def skip_records(address: int, end: int, delta: int) -> int:
+    """The address of the first record of a decoded batch whose offset delta is not below `delta`; `end` if there is none."""
+    while address < end:
+        size, start = varint(address, end)
+        _, position = varlong(start + 1, end)
+        found, _ = varint(position, end)
+        if found >= delta:
+            break
+        address = start + size
+    return address
