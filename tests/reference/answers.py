@@ -131,8 +131,8 @@ def _refuse(answer: Answer, batch: Batch, following: Batch | None, refused: Refu
         last = following.base_offset - 1
     end = min(last + 1, answer.to_offset)
     if end > answer.next_offset:
+        start = batch.base_offset if batch.magic not in (0, 1) else answer.next_offset
         _pass(answer, batch, "corrupt", last)
-        start = batch.base_offset if batch.magic not in (0, 1) else -1
         answer.problems.append((start, end - 1, refused.reason))
 
 
