@@ -4,6 +4,7 @@ DuckDB computes the rows from views, one day after the other. A day is stored ag
 since, for example because retention has removed some. Until it is stored, the views compute it.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -161,16 +162,16 @@ def _stored(
 
     limits = duckdb_engine.Limits(**dict(sql) | {"timeout_ms": 0})  # nobody waits
     today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
-    with duckdb_engine.opened(folder, ("snapshots", of.table.name), limits) as ask:
+    with duckdb_engine.connected(folder, limits) as open_tables:
+        ask = open_tables(("snapshots", of.table.name), None)
         changed, gone = _changed_days(tuples(ask(_SNAPSHOTS)), tuples(ask(_known(of))))
         days = sorted((day for day in changed if day < today), reverse=True)
         groups = [_group(ask, of, adjacent) for adjacent in _adjacent(days[:_MOST_DAYS])]
-    if not (days or gone):
-        return StoredDays()
-    if not dry_run:
-        prepare_tables(warehouse, [of.table], clock)
-    looked_at, stored, problem, started = 0, 0, None, clock.monotonic()
-    with duckdb_engine.connected(folder, limits) as open_tables:
+        if not (days or gone):
+            return StoredDays()
+        if not dry_run:
+            prepare_tables(warehouse, [of.table], clock)
+        looked_at, stored, problem, started = 0, 0, None, clock.monotonic()
         for group in groups:
             if problem or clock.monotonic() - started > _LONGEST_S:
                 break
@@ -228,10 +229,12 @@ def _changed_days(
         then[tuple(cluster)][day], since[tuple(cluster)][day] = summary, first
     changed = set[date]()
     for cluster in {*now, *then}:
-        others = {day for day in {*now[cluster], *then[cluster]} if now[cluster].get(day) != then[cluster].get(day)}
-        changed |= others
+        days = {*now[cluster], *then[cluster]}
+        others = sorted(day for day in days if now[cluster].get(day) != then[cluster].get(day))
+        changed.update(others)
         for day, first in since[cluster].items():
-            if any((first or other) <= other < day for other in others):
+            later = bisect_left(others, first) if first else 0
+            if later < len(others) and others[later] < day:
                 changed.add(day)
     known = {day for days in now.values() for day in days}
     return changed & known, sorted({day for days in then.values() for day in days} - known)
