@@ -19,7 +19,7 @@ from kafka_lagoon.delta import publish as publishing
 from kafka_lagoon.delta.admin_actions import recording
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.fetch.range_history import superseded
+from kafka_lagoon.fetch.range_history import incarnations, superseded
 from kafka_lagoon.query import duckdb_engine as sql_duckdb
 from kafka_lagoon.query import spark_engine as sql_spark
 from kafka_lagoon.query import views
@@ -190,7 +190,7 @@ def test_records_now_leaves_out_what_a_truncation_took_back(filled: Warehouse) -
 
 @pytest.mark.proof
 def test_superseded_ranges_are_those_of_restores(spark: SparkSession, tmp_path: Path) -> None:
-    """The view and the function that restores use agree on histories with truncations, copies, deletions and runs without numbers."""
+    """The view and the functions that restores use agree: about truncations, copies, deletions, upgrades, runs without numbers."""
     made = open_warehouse(spark, settings(f"warehouse={tmp_path}"), CLOCK)
     histories = {f"t{number}": random_history(Random(number), f"t{number}") for number in range(60)}
     ranges = [one for history in histories.values() for one in history]
@@ -198,7 +198,8 @@ def test_superseded_ranges_are_those_of_restores(spark: SparkSession, tmp_path: 
     wanted = {
         (topic, one.ingest_id, one.from_offset, one.to_offset, one.reason)
         for topic, history in histories.items()
-        for one in superseded(history)
+        for incarnation in incarnations(history)
+        for one in superseded(incarnation.rows)
     }
     assert {reason for *_, reason in wanted} == {"TRUNCATED", "COPY"}
     shown = by_both(made, "SELECT topic, ingest_id, from_offset, to_offset, reason FROM superseded_ranges")
@@ -206,11 +207,12 @@ def test_superseded_ranges_are_those_of_restores(spark: SparkSession, tmp_path: 
 
 
 def random_history(random: Random, topic: str) -> list[dict[str, Any]]:
-    """Make ranges of one partition, some of runs without a number or with a slow clock."""
+    """Make ranges of one partition, some of runs without a number or with a slow clock, some before and after it got an id."""
     numbers = {field.name: 0 for field in RECORD_RANGES.file_schema() if pa.types.is_integer(field.type)}
-    topic_id, position = random.choice([None, "id"]), 0
+    upgraded_at, position = random.choice([0, 3, 9]), 0
     history = []
     for number in range(random.randint(2, 9)):
+        topic_id = None if number < upgraded_at else "id"
         run = f"{number:02d}" if number < 3 else f"{random.randint(10, 99)}-{number}"
         step = random.choice(["read", "read", "truncate", "delete", "again"])
         end = random.randrange(position + 1) if step == "truncate" else position + random.randrange(9)

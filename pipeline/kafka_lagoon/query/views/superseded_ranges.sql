@@ -11,7 +11,7 @@ CREATE OR REPLACE VIEW superseded_ranges (
 COMMENT 'Ranges of archived records that are not part of the history of a log; view records_now leaves them out. Ranges of a run may overlap where a log was truncated more than once.'
 AS
 WITH affected AS (
-  SELECT DISTINCT cluster_id, topic, topic_id, partition
+  SELECT DISTINCT cluster_id, topic, partition
   FROM record_ranges
   WHERE to_offset < from_offset OR problem IN ('TOPIC_DELETED', 'TOPIC_RECREATED')
 ),
@@ -29,10 +29,11 @@ ordered AS (
       WHEN record_ranges.topic_id IS NULL AND record_ranges.problem IN ('TOPIC_DELETED', 'TOPIC_RECREATED') THEN 1 ELSE 0
     END AS ends,
     row_number() OVER (
-      PARTITION BY record_ranges.cluster_id, record_ranges.topic, record_ranges.topic_id, record_ranges.partition
+      PARTITION BY record_ranges.cluster_id, record_ranges.topic, record_ranges.partition
       ORDER BY
         coalesce(record_ranges.sequence, -1),
         record_ranges.ingest_id,
+        CASE WHEN record_ranges.problem IN ('TOPIC_DELETED', 'TOPIC_RECREATED') THEN 0 ELSE 1 END,
         CASE WHEN record_ranges.to_offset > record_ranges.from_offset THEN 1 ELSE 0 END,
         record_ranges.from_offset
     ) AS place
@@ -40,28 +41,52 @@ ordered AS (
   JOIN affected
     ON record_ranges.cluster_id = affected.cluster_id
     AND record_ranges.topic = affected.topic
-    AND record_ranges.topic_id IS NOT DISTINCT FROM affected.topic_id
     AND record_ranges.partition = affected.partition
 ),
 lives AS (
-  SELECT ordered.*, coalesce(sum(ends) OVER before_row, 0) AS life
+  SELECT
+    ordered.*,
+    coalesce(sum(ends) OVER before_row, 0) AS ended_before,
+    sum(ends) OVER of_partition AS ended,
+    max(CASE WHEN topic_id IS NULL THEN place END) OVER of_partition AS last_without_id,
+    min(place) OVER (PARTITION BY cluster_id, topic, partition, topic_id) AS first_of_id
   FROM ordered
-  WINDOW before_row AS (
-    PARTITION BY cluster_id, topic, topic_id, partition ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-  )
+  WINDOW
+    before_row AS (
+      PARTITION BY cluster_id, topic, partition ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ),
+    of_partition AS (PARTITION BY cluster_id, topic, partition)
+),
+upgraded AS (
+  SELECT cluster_id, topic, partition, topic_id
+  FROM lives
+  WHERE place = last_without_id + 1 AND first_of_id = place
+),
+identified AS (
+  SELECT
+    lives.*,
+    coalesce(lives.topic_id, upgraded.topic_id) AS log_id,
+    CASE WHEN coalesce(lives.topic_id, upgraded.topic_id) IS NULL THEN lives.ended_before ELSE 0 END AS life
+  FROM lives
+  LEFT JOIN upgraded
+    ON lives.cluster_id = upgraded.cluster_id
+    AND lives.topic = upgraded.topic
+    AND lives.partition = upgraded.partition
+    AND lives.topic_id IS NULL
+    AND lives.ended_before = lives.ended
 ),
 parts AS (
-  SELECT lives.*, sum(goes_back) OVER up_to_row AS part
-  FROM lives
+  SELECT identified.*, sum(goes_back) OVER up_to_row AS part
+  FROM identified
   WINDOW up_to_row AS (
-    PARTITION BY cluster_id, topic, topic_id, partition ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    PARTITION BY cluster_id, topic, partition, log_id, life ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
   )
 ),
 reached AS (
   SELECT parts.*, max(to_offset) OVER before_row AS archived_to
   FROM parts
   WINDOW before_row AS (
-    PARTITION BY cluster_id, topic, topic_id, partition, life, part
+    PARTITION BY cluster_id, topic, partition, log_id, life, part
     ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
   )
 )
@@ -78,7 +103,7 @@ FROM parts AS truncation
 JOIN parts AS earlier
   ON earlier.cluster_id = truncation.cluster_id
   AND earlier.topic = truncation.topic
-  AND earlier.topic_id IS NOT DISTINCT FROM truncation.topic_id
+  AND earlier.log_id IS NOT DISTINCT FROM truncation.log_id
   AND earlier.partition = truncation.partition
   AND earlier.life = truncation.life
   AND earlier.place < truncation.place
