@@ -341,6 +341,15 @@ def test_partitions_that_an_archive_lacks() -> None:
     assert right.notes == []
 
 
+@pytest.mark.parametrize(("topic_id", "compared"), [("id", 90), (None, 90), ("other", 100)])
+def test_an_archive_without_a_topic_id(topic_id: str | None, compared: int) -> None:
+    """It is of the topic, whose brokers were upgraded after the last ingest; an archive with another id is not."""
+    live = side({0: (0, 100)}, partitions=1, is_archive=False)
+    archived = side({0: (0, 90)}, partitions=1, is_archive=True)
+    left, _ = of_one_log(live, replace(archived, topic_id=topic_id))
+    assert left.splits[0].to_offset == compared
+
+
 def test_an_archive_without_a_partition_of_its_topic() -> None:
     """Without an id, a topic that was re-created with fewer partitions shares none with the archive: all of it is compared."""
     live = side({0: (0, 100)}, partitions=1, is_archive=False)

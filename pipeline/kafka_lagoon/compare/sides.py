@@ -196,10 +196,13 @@ def lost_offsets(start: OffsetSpec, split: Split, log_start: int) -> int:
 def of_one_log(left: Side, right: Side) -> tuple[Side, Side]:
     """Both sides; if one is the archive of the other, limited to the offsets that both have, with notes about the rest.
 
-    Otherwise partitions that an archive lacks, and the other topic has, are compared as empty partitions.
+    Otherwise partitions that an archive lacks, and the other topic has, are compared as empty partitions. An archive has no
+    topic id if the brokers gave none then; they may have been upgraded since.
     """
     is_same = (
-        left.cluster_id == right.cluster_id and left.of.topic == right.of.topic and left.topic_id == right.topic_id
+        left.cluster_id == right.cluster_id
+        and left.of.topic == right.of.topic
+        and (left.topic_id == right.topic_id or None in (left.topic_id, right.topic_id))
     )
     shared = left.splits.keys() & right.splits.keys()
     if left.is_archive == right.is_archive or not is_same or not (shared or left.failures or right.failures):
