@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import date
+from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -221,6 +222,50 @@ def test_logs_and_files_are_read_once_for_many_topics(monkeypatch: pytest.Monkey
     assert [one.partitions[0].escaped for one in results] == [(), ((12, 12),), (), (), (), ()]
     files_of(cast("Any", warehouse), results)
     assert (read, loaded) == ([*runs, "problem"], ["record_ranges", "record_problems", "records"])
+
+
+def test_files_of_many_topics() -> None:
+    """The log is read once for all topics; each has the files whose bounds allow its name and id, as if asked for alone."""
+    random, ids = Random(5), ["x", "y"]
+    topics = [
+        ArchivedTopic(
+            cluster_id="c",
+            topic=f"t{number:02}",
+            topic_id=random.choice(ids),
+            other_ids=(),
+            partitions={},
+            records={},
+            codecs=frozenset(),
+        )
+        for number in range(40)
+    ]
+
+    def bounds() -> tuple[dict[str, str], dict[str, str]]:
+        pairs = {"topic": [f"t{random.randrange(44):02}" for _ in range(2)], "topic_id": random.choices(ids, k=2)}
+        known = {name: sorted(pair) for name, pair in pairs.items() if random.random() < 0.9}
+        return {name: pair[0] for name, pair in known.items()}, {name: pair[1] for name, pair in known.items()}
+
+    files = [
+        DescribedFile(url=str(number), size=1, rows=1, least=least, greatest=greatest)
+        for number, (least, greatest) in enumerate(bounds() for _ in range(50))
+    ]
+    asked = list[dict[str, str]]()
+    kernel = SimpleNamespace(described_files=lambda _, wanted: asked.append(wanted) or files)
+    warehouse = cast("Any", SimpleNamespace(kernel=kernel, state_to_read=lambda _: None))
+    found = files_of(warehouse, topics)
+    assert asked == [{"cluster_id": "c"}]
+    for topic in topics:
+        assert files_of(warehouse, [topic]) == {topic.topic: found[topic.topic]}
+        expected = [
+            file
+            for file in files
+            if all(
+                file.least.get(name, value) <= value <= file.greatest.get(name, value)
+                for name, value in topic.identity.items()
+            )
+        ]
+        assert found[topic.topic] == expected
+    assert files_of(warehouse, []) == {}
 
 
 def test_a_topic_of_many_partitions(monkeypatch: pytest.MonkeyPatch) -> None:

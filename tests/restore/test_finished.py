@@ -8,6 +8,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
+from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.fetch.ranges import LogBounds
@@ -177,15 +178,21 @@ def test_the_tables_know_it(warehouse: Warehouse) -> None:
 
 
 def test_files_that_several_topics_are_in_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A restore adds files with all of its topics."""
+    """A restore adds files with all of its topics. The log is read once, too, and files of other topics are not read."""
     topics, read = {f"t{number}": None for number in range(5)}, list[str]()
     rows = [
         {"restore_id": "r", "target_cluster_id": "new-id", "target_topic": name, "target_topic_id": "id"}
         for name in topics
     ]
     storage = SimpleNamespace(read=lambda url: read.append(url) or url)
-    kernel = SimpleNamespace(files=lambda *_: ["a", "b"], storage=storage)
+    files = [
+        DescribedFile(url=url, size=1, rows=1, least={"target_topic": least}, greatest={"target_topic": greatest})
+        for url, least, greatest in (("a", "t0", "t4"), ("b", "a", "t2"), ("others", "t5", "z"))
+    ]
+    asked = list[Any]()
+    kernel = SimpleNamespace(described_files=lambda *given: asked.append(given) or files, storage=storage)
     warehouse = cast("Any", SimpleNamespace(kernel=kernel, state=lambda _: None))
     monkeypatch.setattr(finished, "table_of", lambda *_: pa.Table.from_pylist(rows))
     assert earlier_restores(warehouse, "new-id", topics) == dict.fromkeys(topics, "r")
     assert read == ["a", "b"]
+    assert len(asked) == 1

@@ -3,7 +3,7 @@
 The history of each topic is in `record_ranges`: its last id, truncations of its log, and missing offsets.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from kafka_lagoon.delta.arrow import table_of
 from kafka_lagoon.delta.files import DescribedFile
+from kafka_lagoon.delta.kernel import State
 from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError
@@ -218,7 +219,7 @@ def _rows(
     of_one_value = {name: values[0] for name, values in wanted.items() if len(values) == 1}
     in_order = {name: sorted(values) for name, values in wanted.items()}
     for file in warehouse.kernel.described_files(warehouse.state_to_read(table), of_one_value):
-        if not all(_may_have_one(file, name, values) for name, values in in_order.items()):
+        if not all(may_have_one(file, name, values) for name, values in in_order.items()):
             continue
         arrow: pa.Table = table_of(warehouse.kernel.storage.read(file.url))
         for name, values in in_order.items():
@@ -228,7 +229,7 @@ def _rows(
     return rows
 
 
-def _may_have_one(file: DescribedFile, column: str, values: Sequence[str]) -> bool:
+def may_have_one(file: DescribedFile, column: str, values: Sequence[str]) -> bool:
     """True if a file may have a row with one of these values, which are in order."""
     least, greatest = file.least.get(column), file.greatest.get(column)
     if least is None or greatest is None:
@@ -237,10 +238,28 @@ def _may_have_one(file: DescribedFile, column: str, values: Sequence[str]) -> bo
     return first < len(values) and values[first] <= greatest
 
 
-def files_of(warehouse: Warehouse, topics: Iterable[ArchivedTopic]) -> dict[str, Sequence[DescribedFile]]:
-    """The data files that may have records of each topic, in the latest version of table `records`."""
-    state = warehouse.state_to_read(RECORDS)
-    return {topic.topic: warehouse.kernel.described_files(state, topic.identity) for topic in topics}
+def files_of(
+    warehouse: Warehouse, topics: Iterable[ArchivedTopic], state: State | None = None
+) -> dict[str, Sequence[DescribedFile]]:
+    """The data files of table `records` that may have records of each topic, in its latest version or the one given.
+
+    The log is read once for all topics, because that takes a quarter of a millisecond for each file.
+    """
+    state = state or warehouse.state_to_read(RECORDS)
+    in_order = sorted(topics, key=lambda topic: topic.topic)
+    if not in_order:
+        return {}
+    names = [topic.topic for topic in in_order]
+    results: dict[str, list[DescribedFile]] = {name: [] for name in names}
+    of_all = dict(set.intersection(*(set(topic.identity.items()) for topic in in_order)))
+    for file in warehouse.kernel.described_files(state, of_all):
+        least, greatest = file.least.get("topic"), file.greatest.get("topic")
+        first = 0 if least is None else bisect_left(names, least)
+        stop = len(names) if greatest is None else bisect_right(names, greatest)
+        for topic in in_order[first:stop]:
+            if all(_may_have(file, column, value, value) for column, value in topic.identity.items()):
+                results[topic.topic].append(file)
+    return dict(results)
 
 
 def source_files(
@@ -256,7 +275,7 @@ def source_files(
     ]
 
 
-def _may_have(file: DescribedFile, column: str, low: int, high: int) -> bool:
+def _may_have(file: DescribedFile, column: str, low: Any, high: Any) -> bool:
     least, greatest = file.least.get(column), file.greatest.get(column)
     return least is None or greatest is None or (least <= high and greatest >= low)
 

@@ -11,7 +11,7 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.range_history import TRUNCATED
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.restore.archive_reader import ArchivedPartition
-from kafka_lagoon.restore.archived import ArchivedTopic
+from kafka_lagoon.restore.archived import ArchivedTopic, may_have_one
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Position
 from kafka_lagoon.restore.target import TargetTopic
@@ -126,9 +126,11 @@ def earlier_restores(
     """The last restore that wrote into each of these topics, which are given with their ids."""
     last: dict[str, str] = {}
     kernel, state = warehouse.kernel, warehouse.state(RESTORE_MAP.name)
-    urls = dict.fromkeys(url for name in topics for url in kernel.files(state, {"target_topic": name}))
-    for url in urls:
-        for row in table_of(kernel.storage.read(url), _WRITTEN).to_pylist():
+    names = sorted(topics)
+    for file in kernel.described_files(state, {"target_cluster_id": target_cluster_id}):
+        if not may_have_one(file, "target_topic", names):
+            continue
+        for row in table_of(kernel.storage.read(file.url), _WRITTEN).to_pylist():
             name, topic_id = row["target_topic"], row["target_topic_id"]
             is_same = name in topics and (None in (topics[name], topic_id) or topics[name] == topic_id)
             if is_same and row["target_cluster_id"] == target_cluster_id:

@@ -14,7 +14,7 @@ from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.kernel import State
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import NeedsSession, TableError
-from kafka_lagoon.restore.archived import ArchivedTopic, source_files
+from kafka_lagoon.restore.archived import ArchivedTopic, files_of, source_files
 from kafka_lagoon.restore.execution import packed, run_tasks
 from kafka_lagoon.restore.plan import RestorePlan
 from kafka_lagoon.restore.progress import Progress
@@ -42,7 +42,7 @@ def refuse_removed(
     planned = _version(warehouse, plan.records_version)
     if planned is None:
         return [f"{_NOT_IN_LOG.format(plan.records_version)}: rows that were removed since then are not restored"]
-    before = {topic.topic: warehouse.kernel.described_files(planned, topic.identity) for topic in topics}
+    before = files_of(warehouse, topics, planned)
     access = s3_access(warehouse.kernel.storage, warehouse.locations[RECORDS.name])
     old_items, new_items = list[SurveyItem](), list[SurveyItem]()
     for partition in left:
