@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_lagoon.delta import compact as compact_module
-from kafka_lagoon.delta.compact import compact, keep_rows
+from kafka_lagoon.delta.compact import compact, has_row_ids, keep_rows
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ChecksFailed, SchemaChanged
@@ -51,6 +52,14 @@ def rewritten(warehouse: Warehouse, number: int, change: Callable[[pa.Table], pa
     """Rewrite the file of one snapshot, as another writer or version would have written it."""
     (path,) = folder(warehouse).rglob(f"*{number:04d}-default.parquet")
     pq.write_table(change(pq.read_table(path, partitioning=None)), path, **options)
+
+
+@pytest.mark.parametrize(("value", "expected"), [("true", True), ("TRUE", True), ("false", False), (None, False)])
+def test_tables_whose_rows_have_ids(value: str | None, expected: bool) -> None:
+    """Row tracking is a property of the table; files that pyarrow writes would give its rows new ids."""
+    kernel = SimpleNamespace(table_property=lambda _, key: value if key == "delta.enableRowTracking" else None)
+    lake: Any = SimpleNamespace(kernel=kernel, state=lambda _: None)
+    assert has_row_ids(lake, STATE_TABLES[0]) is expected
 
 
 def test_files_of_other_writers_and_versions(warehouse: Warehouse) -> None:

@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ import deltalake
 import pytest
 from pyspark.sql import SparkSession
 
+from kafka_lagoon.delta import maintain as maintain_module
 from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.kernel import Fence
 from kafka_lagoon.delta.lock import locked
@@ -271,6 +272,19 @@ def committing(warehouse: Warehouse) -> Iterator[None]:
 
 
 @pytest.mark.proof
+def test_tables_whose_rows_have_ids_are_left_to_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its OPTIMIZE keeps the ids of rows, and files that are joined in this process would not."""
+    file = LiveFile(path="a.parquet", day=date(2026, 1, 1), size=1, modified_at_ms=1000, rows=1)
+    day = maintain_module._Day(day=file.day, files=[file], small=[file])
+    lake: Any = SimpleNamespace(spark=None)
+    monkeypatch.setattr(maintain_module, "_spark_settings", lambda *_: nullcontext())
+    monkeypatch.setattr(maintain_module, "_optimize", lambda *_: "by Spark")
+    monkeypatch.setattr(maintain_module, "compact", lambda *_: ([], []))
+    for has_ids, expected in ((True, "by Spark"), (False, (Files(), Files()))):
+        monkeypatch.setattr(maintain_module, "has_row_ids", lambda *_, has_ids=has_ids: has_ids)
+        assert maintain_module._rewrite(lake, ADMIN_ACTIONS, [day], MaintainOptions(), CLOCK) == expected
+
+
 def test_an_ingest_beside_a_rewrite(warehouse: Warehouse) -> None:
     """Runs commit while Spark rewrites a day: neither waits for the other, and no commit is lost."""
     for run in range(1, 6):

@@ -5,8 +5,9 @@ import shutil
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -146,6 +147,19 @@ def test_files_in_folders_of_other_names(lake: Warehouse) -> None:
     assert {row["snapshot_id"] for row in rows_of(lake, "snapshots")} == KEPT < before.keys()
 
 
+@pytest.mark.parametrize("key", ["delta.enableChangeDataFeed", "delta.enableRowTracking"])
+def test_days_that_are_not_thinned(key: str) -> None:
+    """Days of which rows stay are not thinned if readers would see these rows as deleted or new; whole days go."""
+    kernel = SimpleNamespace(table_property=lambda _, name: "true" if name == key else None)
+    days = {
+        date(2026, 1, 1): old_rows._Day([], frozenset({"kept"}), 1),
+        date(2026, 1, 2): old_rows._Day([], frozenset(), 1),
+    }
+    warehouse: Any = SimpleNamespace(kernel=kernel, state=lambda _: None)
+    found = OldRows(warehouse, OPTIONS.retention, 168, CLOCK)
+    assert list(found._with_feed(STATE_TABLES[0], days)) == [date(2026, 1, 1)]
+
+
 def test_a_table_with_a_feed_of_changes(lake: Warehouse) -> None:
     """Its readers never see a kept snapshot as deleted: only whole days are removed, and a line says why."""
     snapshots = replace(OPTIONS, tables=("snapshots",))
@@ -153,7 +167,7 @@ def test_a_table_with_a_feed_of_changes(lake: Warehouse) -> None:
     version = lake.state("snapshots").version
     for options in (replace(snapshots, dry_run=True), snapshots):
         with pytest.raises(
-            TableError, match=r"^table snapshots has delta\.enableChangeDataFeed, .* 2 days are not thinned; "
+            TableError, match=r"^table snapshots has delta\.enableChangeDataFeed .* 2 days are not thinned; "
         ):
             maintain(lake, options, CLOCK)
     table = DeltaTable(lake.locations["snapshots"].removeprefix("file:"))

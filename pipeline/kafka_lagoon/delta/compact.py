@@ -27,6 +27,7 @@ from kafka_lagoon.uuid7 import new_id
 
 _ROW_GROUP_BYTES = 16 << 20  # in memory; a row group holds consecutive snapshots, so filters on time skip the others
 _SNAPSHOT_ID = "snapshot_id"
+ROW_TRACKING = "delta.enableRowTracking"
 JOINED = "-joined.parquet"  # ends the names of the files that are made here
 
 
@@ -38,6 +39,14 @@ class _Joined:
     before: Sequence[LiveFile]
     after: DataFile | None
     removed: int = 0  # number of rows
+
+
+def has_row_ids(warehouse: Warehouse, table: Table) -> bool:
+    """True if rows of a table have ids, which must stay with them: those of the files that are made here would be new.
+
+    Delta's own OPTIMIZE keeps them.
+    """
+    return (warehouse.kernel.table_property(warehouse.state(table.name), ROW_TRACKING) or "").lower() == "true"
 
 
 def compact(

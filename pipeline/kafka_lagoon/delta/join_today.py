@@ -10,7 +10,7 @@ from typing import Final
 from pyarrow.lib import ArrowException
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.compact import JOINED, compact
+from kafka_lagoon.delta.compact import JOINED, compact, has_row_ids
 from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.maintain import TARGET_BYTES
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
@@ -39,7 +39,8 @@ def join_today(warehouse: Warehouse, clock: Clock) -> int:
 def _joined(warehouse: Warehouse, table: Table, today: date, clock: Clock) -> int:
     try:
         files = _small(warehouse, table, today, clock)
-        before, _ = compact(warehouse, table, files, TARGET_BYTES, clock) if len(files) > 1 else ((), ())
+        is_left = len(files) < 2 or has_row_ids(warehouse, table)  # noqa: PLR2004  one file cannot be joined
+        before, _ = ((), ()) if is_left else compact(warehouse, table, files, TARGET_BYTES, clock)
     except (*JAVA_ERRORS, ArrowException) as error:
         raise TableError(f"files of table {table.name} cannot be joined: {reason(error)}") from error
     return len(before)

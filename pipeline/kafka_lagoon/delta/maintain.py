@@ -18,7 +18,7 @@ from pyarrow.lib import ArrowException
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.compact import compact
+from kafka_lagoon.delta.compact import compact, has_row_ids
 from kafka_lagoon.delta.files import DataFile, LiveFile
 from kafka_lagoon.delta.log_store import spark_excludes
 from kafka_lagoon.delta.old_rows import OldRows, RemovedRows, refuse_to_thin
@@ -209,7 +209,7 @@ def _rewrite(
 ) -> tuple[Files, Files]:
     """Compact days; returns the old files and the new ones."""
     small = [file for day in days for file in day.small]
-    if table.name in _ORDER or _sum(small).size > ON_DRIVER_BYTES:
+    if table.name in _ORDER or _sum(small).size > ON_DRIVER_BYTES or has_row_ids(warehouse, table):
         with _spark_settings(warehouse.spark, options):
             return _optimize(warehouse, table, days, clock)
     before, after = compact(warehouse, table, small, options.target_bytes, clock)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import table_of
-from kafka_lagoon.delta.compact import keep_rows
+from kafka_lagoon.delta.compact import ROW_TRACKING, has_row_ids, keep_rows
 from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.retention import PublishedSnapshot, StoredRows, ids_with_rows, not_kept, rows_of
 from kafka_lagoon.delta.warehouse import Warehouse
@@ -48,8 +48,8 @@ _COLUMNS = ("snapshot_id", "cluster", "cluster_id", "captured_at", "status", "ta
 class RemovedRows:
     """The number of rows and days that were removed, or that a dry run would remove.
 
-    `not_thinned` counts days with rows to remove and rows that stay, in a table with a change data feed: its readers would see
-    the rows that stay as deleted, so these days keep all rows.
+    `not_thinned` counts days with rows to remove and rows that stay, in a table with a change data feed or ids of rows: its
+    readers would see the rows that stay as deleted or new, so these days keep all rows.
     """
 
     days: int = 0
@@ -110,12 +110,12 @@ class OldRows:
         return {number: day for number, day in days.items() if number not in needed}
 
     def _with_feed(self, table: Table, days: Mapping[date, _Day]) -> Mapping[date, _Day]:
-        """The days of which some rows would stay, if the table has a change data feed; no days without a feed."""
+        """The days of which some rows would stay, if the table has a change data feed or ids of rows; else no days."""
         thinned = {number: day for number, day in days.items() if day.kept}
         if not thinned:
             return {}
         has_feed = self._warehouse.kernel.table_property(self._warehouse.state(table.name), _CHANGE_DATA_FEED) or ""
-        return thinned if has_feed.lower() == "true" else {}
+        return thinned if has_feed.lower() == "true" or has_row_ids(self._warehouse, table) else {}
 
     def _days(self, table: Table, files: Sequence[LiveFile]) -> Mapping[date, _Day]:
         """The days of a table that have rows to remove."""
@@ -223,11 +223,15 @@ class OldRows:
 
 
 def refuse_to_thin(table: Table, days: int) -> None:
-    """TableError if days were not thinned. A commit removes whole files, so a feed would show all of their rows as deleted."""
+    """TableError if days were not thinned.
+
+    A commit removes whole files, so a feed would show all of their rows as deleted, and the ids of the rows that stay are lost.
+    """
     if days:
         raise TableError(
-            f"table {table.name} has {_CHANGE_DATA_FEED}, whose readers would see rows that stay as deleted: {days:,} days "
-            "are not thinned; set it to false, or retention.snapshots_daily_days to snapshots_all_days, so that whole days go"
+            f"table {table.name} has {_CHANGE_DATA_FEED} or {ROW_TRACKING}, whose readers would see rows that stay as deleted "
+            f"or new: {days:,} days are not thinned; set it to false, or retention.snapshots_daily_days to snapshots_all_days, "
+            "so that whole days go"
         )
 
 
