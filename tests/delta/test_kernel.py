@@ -1,6 +1,5 @@
 """Files, transaction ids and next offsets become part of a table in one commit, with any other commits in between."""
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +17,6 @@ from py4j.protocol import Py4JJavaError
 
 from kafka_lagoon.delta.files import DataFile, Statistics, Value
 from kafka_lagoon.delta.kernel import Conflict, Fence, Fenced, Kernel
-from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.tables.record_tables import INGEST_DATE, RECORD_TABLES, RECORDS
@@ -248,15 +246,3 @@ def test_retries_have_a_limit() -> None:
     for limited in (builder, builder.withTablePropertiesAdded.return_value):
         ((retries,), _) = limited.withMaxRetries.call_args
         assert retries <= 30
-
-
-def test_commits_may_name_files_by_absolute_paths(tmp_path: Path) -> None:
-    """Who looks for files that a version added or removed finds them under the names that the folder has."""
-    log = tmp_path / "_delta_log" / f"{1:020d}.json"
-    log.parent.mkdir()
-    actions = [{"add": {"path": f"{tmp_path}/a.parquet"}}, {"remove": {"path": f"file://{tmp_path}/b.parquet"}}]
-    log.write_text("\n".join(map(json.dumps, actions)))
-    kernel = Kernel(classes=MagicMock(), engine=MagicMock(), storage=Storage(jvm=None, conf=None))
-    location = f"file:{tmp_path}"
-    assert kernel.added(location, 1) == [f"{location}/a.parquet"]
-    assert kernel.removed_since(location, 0) == {f"{location}/b.parquet": None}

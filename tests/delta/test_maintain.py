@@ -376,7 +376,6 @@ def test_a_file_that_the_log_names_stays(tmp_path: Path, monkeypatch: pytest.Mon
     kernel = SimpleNamespace(
         storage=Storage(jvm=None, conf=None),
         live_files=lambda _: [live],
-        removed_since=lambda *_: {},
         table_property=lambda *_: None,
     )
     name = ADMIN_ACTIONS.name

@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.delta import publish as publish_module
 from kafka_lagoon.delta.arrow import arrow_table
 from kafka_lagoon.delta.kernel import Fence, Kernel
+from kafka_lagoon.delta.log_files import removed_since
 from kafka_lagoon.delta.publish import PublishedSlot, SnapshotLock, publish, published, snapshot_lock
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists, TableError
@@ -134,7 +135,7 @@ def test_names_with_ends_of_lines(warehouse: Warehouse, end_of_line: str) -> Non
     publish_once(warehouse, snapshot(1, *groups))
     assert {one["group_id"] for one in rows_of(warehouse, "consumer_groups")} == {"orders", f"{end_of_line}x"}
     foreign.overwrite(warehouse, "consumer_groups")
-    assert warehouse.kernel.removed_since(warehouse.locations["consumer_groups"], 0)
+    assert removed_since(warehouse.kernel.storage, warehouse.locations["consumer_groups"], 0)
 
 
 def test_tables_stay_readable_for_all(warehouse: Warehouse) -> None:

@@ -1,5 +1,6 @@
 """Files are replaced in one commit, which may have no answer; a file that no version of the table names does not stay."""
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from datetime import date
@@ -33,13 +34,16 @@ class _Lake:
         self.files = {file.url(LOCATION) for file in self.live}
         local = Path if is_local else lambda _: None
         self.kernel = SimpleNamespace(
-            storage=SimpleNamespace(delete=self.files.discard, local=local),
+            storage=SimpleNamespace(delete=self.files.discard, local=local, size=lambda _: 1, read=self._commit),
             live_files=self._live_files,
             replace=self._replace,
-            added=lambda *_: self.added,
         )
         self.added: list[str] = []
         self.commits = 0
+
+    def _commit(self, _: str) -> bytes:
+        """Return the commit of the new files, as the log has it."""
+        return b"\n".join(json.dumps({"add": {"path": url}}).encode() for url in self.added)
 
     def exclusively(self, *_: Any) -> Any:
         if self.faults and isinstance(self.faults[0], LockHeld):
@@ -160,6 +164,6 @@ def test_a_file_that_cannot_be_looked_for() -> None:
 def test_a_version_that_is_another_commit() -> None:
     """Of two writers that a log store does not keep apart one fails."""
     lake = _Lake()
-    lake.kernel.added = lambda *_: [f"{LOCATION}/theirs.parquet"]
+    lake.kernel.storage.read = lambda _: json.dumps({"add": {"path": f"{LOCATION}/theirs.parquet"}}).encode()
     with pytest.raises(TableError, match=r"version 7 of table stored_changes is not what was committed"):
         lake.replaced(DAY)

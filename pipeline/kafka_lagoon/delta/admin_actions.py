@@ -15,6 +15,7 @@ from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.foreign_commits import CLOCKS_DIFFER_MS, commits_between
 from kafka_lagoon.delta.kernel import Fence, Fenced, State
+from kafka_lagoon.delta.log_files import added_files
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.sessionless import without_session
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, open_warehouse, refuse_replaced
@@ -47,7 +48,7 @@ class AdminActions:
         day = datetime.fromtimestamp(rows[0].at_ms / 1000, UTC).date()
         file = self._warehouse.write_rows(ADMIN_ACTIONS, rows, day)
         version = self._commit([file], day)
-        if file.url not in kernel.added(self._warehouse.locations[name], version):
+        if file.url not in added_files(kernel.storage, self._warehouse.locations[name], version):
             raise ChecksFailed(f"version {version} of table {name} does not have the rows that were written to it")
 
     def end(self) -> None:
@@ -85,7 +86,7 @@ class AdminActions:
         kernel, urls = self._warehouse.kernel, [file.url for file in files]
         newest = self._warehouse.state(ADMIN_ACTIONS.name).version
         versions = range(newest, before.version, -1)
-        return next((one for one in versions if urls and kernel.added(before.location, one) == urls), 0)
+        return next((one for one in versions if urls and added_files(kernel.storage, before.location, one) == urls), 0)
 
 
 @contextmanager

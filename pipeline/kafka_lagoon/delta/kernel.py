@@ -5,14 +5,11 @@ when warm, the Kernel 0.06 s (docs/decisions, 5).
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import field
 from datetime import date, datetime
 from functools import reduce
-from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
@@ -29,13 +26,11 @@ from kafka_lagoon.delta.files import (
     described_file,
     live_file,
     remove_action,
-    url_of,
 )
 from kafka_lagoon.delta.foreign_commits import ENGINE_INFO
 from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, defined
 from kafka_lagoon.delta.spark_connect import refuse_remote_session
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, is_java, live_jvm, reason, reason_of
-from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.errors import PipelineError, TableError
 from kafka_lagoon.folders import is_folder
 from kafka_lagoon.frozen import frozen
@@ -45,7 +40,6 @@ _NO_JARS = (
     "--packages io.delta:delta-spark_4.2_2.13:4.4.0,io.delta:delta-kernel-defaults:4.4.0"
 )
 _LOCAL_LOG_STORE = "io.delta.kernel.logStore.file.impl"
-_READ_AT_ONCE = 16  # commits; on object stores each is a request
 # Of one commit. Each retry costs what the file system spends on a request: s3a spends minutes on a store that does not answer,
 # and the Kernel's 200 would be days. A commit is retried after another one that was first, so this many may be made at once.
 _RETRIES = 30
@@ -213,14 +207,6 @@ class Kernel:
             raise TableError(f"properties of {state.location} cannot be set: {_why(error)}") from error
         self._checkpoint(state.location, result)
 
-    def added(self, location: str, version: int) -> list[str]:
-        """URLs of the files that one version added, from its commit in the log; none if that is gone."""
-        commit = f"{location}/_delta_log/{version:020d}.json"
-        with reading(commit):
-            lines = self.storage.read(commit).splitlines() if self.storage.size(commit) else []
-            adds = (action["add"] for line in lines if (action := json.loads(line)).get("add"))
-            return [url_of(location, add["path"]) for add in adds]
-
     def table_property(self, state: State, key: str) -> str | None:
         """A property of the table, None if it is not set."""
         value = state.snapshot.getTableProperties().get(key)
@@ -278,23 +264,6 @@ class Kernel:
                     yield rows.next()
         finally:
             batches.close()
-
-    def removed_since(self, location: str, since_ms: int) -> dict[str, date | None]:
-        """URLs of the files that commits since a time have removed, as far as these are in the log, each with its day.
-
-        The day is None if the commit does not have it. It cannot be read from the path: a foreign OPTIMIZE may name folders
-        in another way.
-        """
-        log_files = [file for file in self.storage.listed(f"{location}/_delta_log") if file.modified_at_ms >= since_ms]
-        commits = [file.url for file in log_files if re.search(r"/\d{20}\.json$", file.url)]
-        with reading(f"a commit of {location}"), ThreadPoolExecutor(_READ_AT_ONCE) as threads:
-            removed = chain.from_iterable(threads.map(self._removed, commits))
-            return {url_of(location, remove["path"]): _day_of(remove) for remove in removed}
-
-    def _removed(self, commit: str) -> list[Mapping[str, Any]]:
-        """The `remove` actions of a commit. Its bytes are split, because str.splitlines would also split within values."""
-        lines = (line for line in self.storage.read(commit).splitlines() if b'"remove"' in line)
-        return [action["remove"] for line in lines if (action := json.loads(line)).get("remove")]
 
     def _actions(self, location: str, files: Sequence[DataFile], partition: tuple[str, date]) -> Any:
         """The files as actions of a commit.
@@ -391,12 +360,6 @@ def _appending(location: str) -> Iterator[None]:
         if is_java(error, "ConcurrentTransactionException"):
             raise Fenced(location) from error
         raise TableError(f"{location} cannot be appended to: {_why(error)}") from error
-
-
-def _day_of(remove: Mapping[str, Any]) -> date | None:
-    """The day of a removed file; None if its partition values are left out, which Delta's protocol allows."""
-    values = tuple((remove.get("partitionValues") or {}).values())
-    return date.fromisoformat(values[0]) if values else None
 
 
 def _below(location: str, url: str) -> str:

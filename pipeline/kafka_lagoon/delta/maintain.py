@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.compact import compact, has_row_ids
 from kafka_lagoon.delta.files import DataFile, LiveFile
+from kafka_lagoon.delta.log_files import removed_since
 from kafka_lagoon.delta.log_store import spark_excludes
 from kafka_lagoon.delta.old_rows import OldRows, RemovedRows, refuse_to_thin
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, Stored, reason
@@ -265,7 +266,7 @@ def _unneeded(warehouse: Warehouse, table: Table, before_ms: int) -> list[Stored
         return parts
     needed = {file.url(location) for file in warehouse.kernel.live_files(warehouse.state(table.name))}
     unnamed = [file for file in old if file.url not in needed]
-    removed = set(warehouse.kernel.removed_since(location, before_ms)) if unnamed else set()
+    removed = set(removed_since(storage, location, before_ms)) if unnamed else set()
     return [*(file for file in unnamed if file.url not in removed), *parts]
 
 

@@ -21,6 +21,7 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import table_of
 from kafka_lagoon.delta.compact import ROW_TRACKING, has_row_ids, keep_rows
 from kafka_lagoon.delta.files import LiveFile
+from kafka_lagoon.delta.log_files import removed_since
 from kafka_lagoon.delta.retention import PublishedSnapshot, StoredRows, ids_with_rows, not_kept, rows_of
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
@@ -188,7 +189,7 @@ class OldRows:
         """Snapshots by day that readers of earlier versions of table `snapshots` may still need."""
         kernel, location = self._warehouse.kernel, self._warehouse.locations[_SNAPSHOTS.name]
         since_ms = self._clock.now_ms() - min(_READERS_HOURS, self._keep_hours) * _HOUR_MS
-        removed = kernel.removed_since(location, since_ms)
+        removed = removed_since(kernel.storage, location, since_ms)
         urls = [url for url, day in removed.items() if day is None or self._is_over(day)]
         return _by_day(chain.from_iterable(self._read(url) for url in urls if kernel.storage.size(url)))
 

@@ -19,6 +19,7 @@ from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, snapshot_date, ta
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.foreign_commits import CLOCKS_DIFFER_MS, Commit, commits_between, contradiction
 from kafka_lagoon.delta.kernel import Fence, Fenced, State
+from kafka_lagoon.delta.log_files import added_files
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse, refuse_replaced
 from kafka_lagoon.delta.withdraw import withdraw
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists, TableError
@@ -258,7 +259,7 @@ def _check(warehouse: Warehouse, table: Table, version: int, url: str, snapshot_
     The commit is read instead of the table, because its cost does not grow with the table's history.
     """
     kernel, wanted = warehouse.kernel, {"snapshot_id": snapshot_id}
-    named = url in kernel.added(warehouse.locations[table.name], version)
+    named = url in added_files(kernel.storage, warehouse.locations[table.name], version)
     count = _filtered(table_of(kernel.storage.read(url), list(wanted)), wanted).num_rows if named else 0
     if count != expected:
         raise ChecksFailed(f"table {table.name} holds {count} of {expected} rows of snapshot {snapshot_id}")

@@ -7,6 +7,7 @@ from datetime import date
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.files import DataFile, LiveFile
 from kafka_lagoon.delta.kernel import Conflict, State
+from kafka_lagoon.delta.log_files import added_files
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.frozen import frozen
@@ -67,7 +68,7 @@ def _commit(warehouse: Warehouse, table: Table, replacement: Replacement, clock:
             if _is_there(warehouse, table, state, new):
                 return True
             continue
-        if warehouse.kernel.added(warehouse.locations[table.name], version) != _urls(new):
+        if added_files(warehouse.kernel.storage, warehouse.locations[table.name], version) != _urls(new):
             raise TableError(
                 f"version {version} of table {table.name} is not what was committed: does its log store keep writers apart?"
             )

@@ -14,7 +14,7 @@ from deltalake import write_deltalake
 
 from kafka_lagoon.delta.files import described_file, live_file, remove_action
 from kafka_lagoon.delta.foreign_commits import commit_of, contradiction
-from kafka_lagoon.delta.kernel import Kernel
+from kafka_lagoon.delta.log_files import added_files
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.ingest import next_offsets
 from kafka_lagoon.ingest.pending_files import PendingFiles
@@ -51,9 +51,9 @@ def commits(data: bytes) -> None:
         contradiction(
             [commit_of(5 + number, log) for number, log in enumerate(data.split(_BETWEEN))], "lagoon/records/c"
         )
-    kernel: Any = Kernel(classes=None, engine=None, storage=_Files(data))
+    storage: Any = _Files(data)
     with suppress(TableError):
-        kernel.added(_LOCATION, 5)
+        added_files(storage, _LOCATION, 5)
     for line in data.splitlines():
         with suppress(ValueError, RecursionError):
             action = json.loads(line)

@@ -1,0 +1,49 @@
+"""Reads from a table's log which files a commit added, and which files commits since a time have removed."""
+
+import json
+import re
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from itertools import chain
+from typing import Any
+
+from kafka_lagoon.delta.files import url_of
+from kafka_lagoon.delta.storage import Storage
+from kafka_lagoon.delta.stored_json import reading
+
+_READ_AT_ONCE = 16  # commits; on object stores each is a request
+
+
+def added_files(storage: Storage, location: str, version: int) -> list[str]:
+    """URLs of the files that one version added, from its commit in the log; none if that is gone."""
+    commit = f"{location}/_delta_log/{version:020d}.json"
+    with reading(commit):
+        lines = storage.read(commit).splitlines() if storage.size(commit) else []
+        adds = (action["add"] for line in lines if (action := json.loads(line)).get("add"))
+        return [url_of(location, add["path"]) for add in adds]
+
+
+def removed_since(storage: Storage, location: str, since_ms: int) -> dict[str, date | None]:
+    """URLs of the files that commits since a time have removed, as far as these are in the log, each with its day.
+
+    The day is None if the commit does not have it. It cannot be read from the path: a foreign OPTIMIZE may name folders in
+    another way.
+    """
+    log_files = [file for file in storage.listed(f"{location}/_delta_log") if file.modified_at_ms >= since_ms]
+    commits = [file.url for file in log_files if re.search(r"/\d{20}\.json$", file.url)]
+    with reading(f"a commit of {location}"), ThreadPoolExecutor(_READ_AT_ONCE) as threads:
+        removed = chain.from_iterable(threads.map(lambda commit: _removed(storage, commit), commits))
+        return {url_of(location, remove["path"]): _day_of(remove) for remove in removed}
+
+
+def _removed(storage: Storage, commit: str) -> list[Mapping[str, Any]]:
+    """The `remove` actions of a commit. Its bytes are split, because str.splitlines would also split within values."""
+    lines = (line for line in storage.read(commit).splitlines() if b'"remove"' in line)
+    return [action["remove"] for line in lines if (action := json.loads(line)).get("remove")]
+
+
+def _day_of(remove: Mapping[str, Any]) -> date | None:
+    """The day of a removed file; None if its partition values are left out, which Delta's protocol allows."""
+    values = tuple((remove.get("partitionValues") or {}).values())
+    return date.fromisoformat(values[0]) if values else None
