@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from kafka_lagoon.integers import MOST_INT64
+
 SHARE, LOG_START = "share", "log_start"  # values of the columns group_type and lag_basis
-_GREATEST = 2**63 - 1
 
 
 @dataclass(slots=True)
@@ -59,4 +60,4 @@ class GroupLag:
 
 
 def _cut(total: int | None) -> int | None:
-    return None if total is None else max(-_GREATEST, min(total, _GREATEST))
+    return None if total is None else max(-MOST_INT64, min(total, MOST_INT64))

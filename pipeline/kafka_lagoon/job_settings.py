@@ -4,10 +4,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from kafka_lagoon.integers import MOST_INT32
 from kafka_lagoon.patterns import compile_pattern
 
 _MOST_MB = 1 << 40  # DuckDB counts bytes in 64 bits
-_LONGEST_MS = (1 << 31) - 1  # 24 days, as in Kafka; Python's threads cannot wait for any length of time
+_LONGEST_MS = MOST_INT32  # 24 days, as in Kafka; Python's threads cannot wait for any length of time
 _MOST_THREADS = 4096  # DuckDB starts all of them before a query: 100,000 take minutes
 
 

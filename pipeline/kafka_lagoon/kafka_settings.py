@@ -13,6 +13,7 @@ from kafka_lagoon import jaas
 from kafka_lagoon.addresses import is_loopback, parse_address
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.integers import MOST_INT32
 from kafka_lagoon.sasl_mechanisms import MECHANISMS, Mechanism, mechanism_names
 from kafka_lagoon.secret import Secret
 
@@ -38,7 +39,7 @@ _JAVA_ONLY = (
     "ssl.trustmanager",
     "ssl.keymanager",
 )
-LONGEST_MS = (1 << 31) - 1  # Kafka's int, and the longest wait of poll(2)
+LONGEST_MS = MOST_INT32  # Kafka's int, and the longest wait of poll(2)
 DEFAULT_CLUSTER = "default"  # name of the cluster of [kafka]
 BOTH_FORMS = (
     "[kafka] (also by --kafka-properties or --set) and [clusters.NAME] exclude each other: write [clusters.default] instead "

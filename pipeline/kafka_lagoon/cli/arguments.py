@@ -11,6 +11,7 @@ from kafka_lagoon.cli.kafka_tool_hints import instead_of_option
 from kafka_lagoon.cli.permissions import permissions_line
 from kafka_lagoon.cli.terminal import UsageError
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.integers import MOST_INT64
 from kafka_lagoon.patterns import compile_pattern
 from kafka_lagoon.times import FarTimeError, Moment, epoch_moment, parse_moment, parse_time_ms
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from kafka_lagoon.cli.command import Command
 
 DUCKDB, SPARK = ENGINES = ("duckdb", "spark")
-MOST_INT16, MOST_INT32, MOST_INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 _DIGITS = re.compile(r"[0-9]{1,19}")
 _WHOLE = re.compile(r"[-+]?[0-9]{1,19}")  # int() takes digits of all scripts, and 1_000
 _EPOCH_MS = re.compile(r"-?[0-9]+")

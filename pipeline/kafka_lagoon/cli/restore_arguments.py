@@ -5,7 +5,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.cli.arguments import (
-    MOST_INT16,
     add_flags,
     names,
     not_empty,
@@ -20,6 +19,7 @@ from kafka_lagoon.client.identity import topic_fault
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.integers import MOST_INT16
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.text import did_you_mean

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import field
 
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.integers import MOST_INT64
 from kafka_lagoon.times import FORMS, parse_time_ms
 from kafka_lagoon.topic_partition import TopicPartition
 
@@ -16,7 +17,7 @@ SPELLINGS = (
     f"earliest, latest, latest-N (N offsets before the end), an offset, topic:partition=offset,..., or a time ({FORMS})"
 )
 
-_OFFSET_LIMIT = (1 << 63) - 1  # no record can have this offset, because the end of its log would exceed int64
+_OFFSET_LIMIT = MOST_INT64  # no record can have this offset, because the end of its log would exceed int64
 _ASSIGNMENT = re.compile(r"([a-zA-Z0-9._-]{1,249}):(\d{1,10})=(\d{1,19})", re.ASCII)
 _OFFSET = re.compile(r"\d{1,19}", re.ASCII)
 _BEFORE_END = re.compile(r"latest ?- ?(\d{1,19})", re.ASCII)

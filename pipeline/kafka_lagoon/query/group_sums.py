@@ -4,6 +4,8 @@
 in Python.
 """
 
+from kafka_lagoon.integers import MOST_INT64
+
 LAG_TABLE = "consumer_lag_published"
 SHARE = "share"  # value of column group_type
 UNCOMMITTED = "lag_basis = 'log_start'"
@@ -17,8 +19,6 @@ UNKNOWN_LAG = f"lag IS NULL AND NOT {UNCOMMITTED}"
 UNKNOWN_TIME = f"{TIME_LAG} IS NULL AND {_HAS_POSITION}"
 UNKNOWN_LOSS = f"records_lost IS NULL AND {_HAS_POSITION}"
 
-_GREATEST = 2**63 - 1
-
 
 def whole_sum(column: str) -> str:
     """The sum of a BIGINT column in SQL: null if all values are, and cut to 2^63-1 and -(2^63-1).
@@ -27,7 +27,7 @@ def whole_sum(column: str) -> str:
     """
     total = f"sum(CAST({column} AS DECIMAL(20, 0)))"
     return (
-        f"CASE WHEN {total} < -{_GREATEST} THEN -{_GREATEST} WHEN {total} > {_GREATEST} THEN {_GREATEST} "
+        f"CASE WHEN {total} < -{MOST_INT64} THEN -{MOST_INT64} WHEN {total} > {MOST_INT64} THEN {MOST_INT64} "
         f"ELSE CAST({total} AS BIGINT) END"
     )
 

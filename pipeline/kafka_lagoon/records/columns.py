@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafka_lagoon.errors import RecordsError
+from kafka_lagoon.integers import MOST_INT32
 from kafka_lagoon.records import arena, layout
 from kafka_lagoon.records.batches import Batches, Table
 from kafka_lagoon.records.buffers import Buffers, are_in_headers, schema_of
@@ -29,7 +30,7 @@ HEADER_KEY_NOT_UTF8 = "HEADER_KEY_NOT_UTF8"
 _OFFSETS = schema_of(frozenset({"offset"}))
 
 _WINDOW = 1 << 20  # bytes that are checked, expanded and decoded while they are in the cache
-LARGEST = (1 << 31) - 1  # Arrow's offsets of keys and values are int32
+LARGEST = MOST_INT32  # Arrow's offsets of keys and values are int32
 _MIN_BUFFER, _USUAL_EXPANSION = 1 << 16, 16
 _MIN_SLICE = 4 << 20
 _ROW_BYTES, HEADER_BYTES = 56, 16  # of Arrow for a record without its key, value and headers, and for an empty header

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from kafka_lagoon.errors import CorruptBatch, RecordTooLarge
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.integers import MOST_INT32
 from kafka_lagoon.records import encode_layout as layout
 from kafka_lagoon.records.compressing import NONE, compress
 from kafka_lagoon.records.encode_kernels import encode_records
@@ -36,7 +37,7 @@ MAX_BATCH_BYTES = 1_048_588  # max.message.bytes of a topic that does not set it
 
 _BLOCK_BYTES = 4 << 20
 _SPARE_BLOCKS = 16
-_LARGEST = (1 << 31) - 1  # sizes within a batch are int32
+_LARGEST = MOST_INT32  # sizes within a batch are int32
 
 _Numbers = NDArray[np.int64]
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from isal.isal_zlib import crc32  # CRC-32 at many times zlib's speed
 
 from kafka_lagoon.errors import CorruptBatch, ExpandedTooLarge, UnsupportedCodec, UnsupportedMagic
+from kafka_lagoon.integers import MOST_INT64
 from kafka_lagoon.records.codecs import CODEC_NAMES, TargetTooSmall, decompress_into
 from kafka_lagoon.records.compressing import ZSTD
 from kafka_lagoon.records.decoding import DecodeOptions
@@ -34,7 +35,7 @@ _ATTRIBUTES_END = 18
 _MIN_SIZES = (14, 22)  # of a message, by magic
 _CODEC_MASK, _LOG_APPEND_TIME_BIT = 0x07, 0x08
 
-_LARGEST_OFFSET = 2**63 - 1  # there is no offset after it to go on at
+_LARGEST_OFFSET = MOST_INT64  # there is no offset after it to go on at
 _FIRST_EXPANSION = 8  # times the compressed size
 
 

@@ -17,6 +17,7 @@ from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import READ_UNCOMMITTED
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.integers import MOST_INT64
 from kafka_lagoon.protocol.messages.describe_configs import BROKER, DESCRIBE_CONFIGS, TOPIC
 from kafka_lagoon.restore.archived import NO_ID, ArchivedTopic
 from kafka_lagoon.restore.request import RestoreRequest
@@ -47,7 +48,7 @@ _REMOVED = {
 }
 _APPEND_TIME = "LogAppendTime"
 _DEFAULT_MAX_BATCH_BYTES = 1_048_588
-_FOREVER = (1 << 63) - 1
+_FOREVER = MOST_INT64
 
 
 @frozen

@@ -4,14 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafka_lagoon.admin.hanging_transactions import Verdict, confirmed, verdict
 from kafka_lagoon.admin.transactions import Producers, ProducersTransactions
+from kafka_lagoon.integers import MOST_INT64
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.snapshot.transactions import known, known_time
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.row_columns import column_of
 from kafka_lagoon.tables.transaction_rows import PartitionProducerRow, TransactionRow
 from kafka_lagoon.topic_partition import TopicPartition
-
-_GREATEST_MS = 2**63 - 1  # of the column
 
 
 def open_partitions(
@@ -96,7 +95,7 @@ def _row(
 def _idle_ms(last_written_at_ms: int | None, now_ms: int) -> int | None:
     """The age of the last record; None also if it has more than 64 bits, as Kafka 2.8 takes any timestamp from producers."""
     idle_ms = None if last_written_at_ms is None else now_ms - last_written_at_ms
-    return None if idle_ms is None or idle_ms > _GREATEST_MS else idle_ms
+    return None if idle_ms is None or idle_ms > MOST_INT64 else idle_ms
 
 
 def _unanswered(partition: TopicPartition, topic_id: str | None, problem: str) -> PartitionProducerRow:

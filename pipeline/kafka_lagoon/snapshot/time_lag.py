@@ -22,6 +22,7 @@ from kafka_lagoon.fetch.unread_positions import (
     not_read,
 )
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.integers import MOST_INT64
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.group_rows import ConsumerLagRow
 from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, WithColumns, column_of
@@ -36,7 +37,6 @@ NO_TIMESTAMP, TIMESTAMP_OUT_OF_RANGE, TIME_LAG_OFF = "NO_TIMESTAMP", "TIMESTAMP_
 Measure = Callable[[Sequence[Position]], UnreadRecords]  # positions come with the largest lag first
 Given = tuple[Any, ...]  # values of the added columns
 
-_GREATEST_MS = 2**63 - 1  # of the column
 _TIMESTAMP_TYPES = {0: "create_time", 1: "log_append_time"}
 _METHODS = {
     FirstUnreadOutcome.NOTHING: CAUGHT_UP,
@@ -282,7 +282,7 @@ def _values(first: FirstUnread, fetched_offset: int, *, is_below: bool) -> Given
     if first.timestamp_ms is None or first.read_at_ms is None or first.timestamp_ms == -1:
         return None, method, None, NO_TIMESTAMP, first.offset, None
     time_lag_ms = first.read_at_ms - first.timestamp_ms
-    if time_lag_ms > _GREATEST_MS:  # Kafka 2.8 takes any timestamp from producers
+    if time_lag_ms > MOST_INT64:  # Kafka 2.8 takes any timestamp from producers
         return None, method, first.timestamp_ms, TIMESTAMP_OUT_OF_RANGE, first.offset, timestamp_type
     return time_lag_ms, method, first.timestamp_ms, None, first.offset, timestamp_type
 

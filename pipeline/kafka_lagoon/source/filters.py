@@ -19,10 +19,10 @@ from pyspark.sql.datasource import (
 )
 
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.integers import MOST_INT64
 
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST_MS = 2**63 - 1
 _NEVER_NULL = frozenset({"topic", "partition", "offset"})
 
 _HOLDS: Mapping[type[Filter], Callable[[Any, Any], bool]] = {
@@ -141,7 +141,7 @@ def _not_before(predicate: Filter) -> list[int]:
             bound = min((_milliseconds(value, 0) for value in predicate.value if value is not None), default=0)
         case _:
             return []
-    return [min(bound, _LAST_MS)] if bound > 0 else []
+    return [min(bound, MOST_INT64)] if bound > 0 else []
 
 
 def _is_time(predicate: Filter) -> bool:

@@ -23,12 +23,12 @@ from kafka_lagoon.fetch.offset_specs import (
 )
 from kafka_lagoon.fetch.split import READ_COMMITTED, READ_UNCOMMITTED
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.integers import MOST_INT64
 from kafka_lagoon.patterns import compile_pattern
 from kafka_lagoon.source.kafka_properties import misspelt
 from kafka_lagoon.topic_partition import TopicPartition
 
 _EARLIEST, _LATEST = -2, -1  # as the connector spells them in JSON
-_LIMIT = (1 << 63) - 1  # of offsets and times: both are int64
 _PARTITION = re.compile(r"0|[1-9]\d{0,9}", re.ASCII)  # no leading zeros, with which it could be named twice
 TOPIC_IDS = "#topic_ids"  # a key beside the topics of a stream's offsets, which no topic can have as its name
 
@@ -155,8 +155,8 @@ class OptionTexts:
         if not re.fullmatch(r"0*[1-9]\d{0,18}", text.strip()):
             self.problems.append(f"{name}: {text!r} is not a whole number above 0")
             return None
-        if int(text) > _LIMIT:  # Spark's and Kafka's numbers are int64 at most
-            self.problems.append(f"{name}: {text.strip()} is more than {_LIMIT}")
+        if int(text) > MOST_INT64:  # Spark's and Kafka's numbers are int64 at most
+            self.problems.append(f"{name}: {text.strip()} is more than {MOST_INT64}")
             return None
         return int(text)
 
@@ -268,10 +268,12 @@ def _by_partition(texts: OptionTexts, name: str, shape: Mapping[str, Any], lowes
     values: dict[TopicPartition, int] = {}
     for topic, partitions in shape.items():
         for partition, value in partitions.items() if isinstance(partitions, dict) else [("", None)]:
-            if _PARTITION.fullmatch(partition) and type(value) is int and lowest <= value < _LIMIT:
+            if _PARTITION.fullmatch(partition) and type(value) is int and lowest <= value < MOST_INT64:
                 values[TopicPartition(topic, int(partition))] = value
             else:
-                texts.problems.append(f"{name}: {topic}: not a partition with a number from {lowest} to {_LIMIT - 1}")
+                texts.problems.append(
+                    f"{name}: {topic}: not a partition with a number from {lowest} to {MOST_INT64 - 1}"
+                )
     return values
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.integers import MOST_INT32
 from kafka_lagoon.produce.batch_sender import MAX_REQUEST_BYTES
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS, LEADER_ACKS, NO_ACKS
 from kafka_lagoon.records.compressing import CODECS
@@ -60,7 +61,6 @@ _PRODUCER_INSTEAD = {
     **{f"compression.{codec}.level": f"{codec} has one level here: leave it out" for codec in ("gzip", "lz4", "zstd")},
 }
 _KAFKA = "kafka."
-_MOST = (1 << 31) - 1  # of a property of Kafka's type int
 
 
 @frozen
@@ -160,7 +160,9 @@ def _too_large(options: SinkOptions) -> list[str]:
         "batch.size": options.batch_bytes,
         "delivery.timeout.ms": options.delivery_timeout_ms,
     }
-    return [f"kafka.{name}: {number} is more than {_MOST}" for name, number in numbers.items() if number > _MOST]
+    return [
+        f"kafka.{name}: {number} is more than {MOST_INT32}" for name, number in numbers.items() if number > MOST_INT32
+    ]
 
 
 def _contradictions(options: SinkOptions, *, is_stream: bool) -> list[str]:

@@ -13,11 +13,11 @@ from kafka_lagoon.apply.desired.resources import OPERATIONS, PRINCIPAL, USER
 from kafka_lagoon.apply.desired.validators import matching, one_of, owned, parsed
 from kafka_lagoon.apply.kinds.names import DEFAULT, parse_directory_id, parse_partition
 from kafka_lagoon.fetch import offset_specs
+from kafka_lagoon.integers import MOST_INT16, MOST_INT32, MOST_INT64
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import SCRAM_MECHANISMS
 from kafka_lagoon.secret import Secret
 from kafka_lagoon.topic_partition import TopicPartition
 
-_MOST_INT16, _MOST_INT32, _MOST_INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 _TOPIC_NAME = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}", re.ASCII)
 _BROKER_NAME = re.compile(rf"0|[1-9]\d{{0,9}}|{DEFAULT}", re.ASCII)
 _PARTITION = re.compile(r"[a-zA-Z0-9._-]{1,249}-\d{1,9}", re.ASCII)
@@ -32,9 +32,9 @@ TopicName = Annotated[
     matching(_TOPIC_NAME, "is not a name of a topic: 1 to 249 letters, digits, dots, dashes and underscores"),
     owned("topic"),
 ]
-PartitionCount = Annotated[int, Field(ge=1, le=_MOST_INT32)]
-ReplicationFactor = Annotated[int, Field(ge=1, le=_MOST_INT16)]
-BrokerId = Annotated[int, Field(ge=0, le=_MOST_INT32)]
+PartitionCount = Annotated[int, Field(ge=1, le=MOST_INT32)]
+ReplicationFactor = Annotated[int, Field(ge=1, le=MOST_INT16)]
+BrokerId = Annotated[int, Field(ge=0, le=MOST_INT32)]
 Replicas = Annotated[  # without strict=False a list would be no tuple
     tuple[BrokerId, ...], Field(strict=False), AfterValidator(validators.replicas)
 ]
@@ -65,9 +65,9 @@ Mechanism = Annotated[Text, one_of(list(SCRAM_MECHANISMS.values()))]
 Password = Annotated[  # files of desired state are kept in version control
     Secret, parsed(_REFERENCE, Secret, "must be a reference, env:NAME or file:/path, and not the password itself")
 ]
-Level = Annotated[int, Field(ge=0, le=_MOST_INT16)]
+Level = Annotated[int, Field(ge=0, le=MOST_INT16)]
 DirectoryId = Annotated[Text, AfterValidator(parse_directory_id)]
 Listener = Annotated[Text, AfterValidator(validators.listener)]
-Offset = Annotated[int, Field(ge=0, le=_MOST_INT64)]
+Offset = Annotated[int, Field(ge=0, le=MOST_INT64)]
 OffsetSpec = Annotated[offset_specs.OffsetSpec, PlainValidator(validators.offset_spec)]
 Shift = Annotated[int, parsed(_SHIFT, int, "must be a number of offsets, negative for back")]

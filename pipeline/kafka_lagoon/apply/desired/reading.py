@@ -19,6 +19,7 @@ from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.desired.toml_lines import toml_lines
 from kafka_lagoon.apply.desired.validators import Reading
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.integers import MOST_INT64
 from kafka_lagoon.toml_text import parse_toml
 
 _MOST_DEPTH = 100  # nesting of tables and lists
@@ -93,7 +94,7 @@ def desired_state(document: Document, now_ms: int) -> DesiredState:
 def _unreadable(document: Document) -> Iterator[str]:
     """Values that Python cannot print or compare: numbers of more than 64 bits, and deep nesting."""
     for path, value in _values(document):
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        if isinstance(value, int) and not -MOST_INT64 - 1 <= value <= MOST_INT64:
             yield document.fault(path, "is a larger number than brokers have: they have 64 bits")
         elif isinstance(value, dict | list) and len(path) >= _MOST_DEPTH:
             yield document.fault(path[:3], "values are nested too deeply")

@@ -18,13 +18,14 @@ from kafka_lagoon.apply.kinds.cluster import (
 )
 from kafka_lagoon.apply.kinds.names import parse_directory_id, parse_listener
 from kafka_lagoon.cli.admin.command import altering
-from kafka_lagoon.cli.arguments import MOST_INT16, MOST_INT32, number_from
+from kafka_lagoon.cli.arguments import number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.permissions import ALTERS_CLUSTER
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.integers import MOST_INT16, MOST_INT32
 from kafka_lagoon.protocol.messages.add_raft_voter import ADD_RAFT_VOTER
 from kafka_lagoon.protocol.messages.remove_raft_voter import REMOVE_RAFT_VOTER
 from kafka_lagoon.protocol.messages.unregister_broker import UNREGISTER_BROKER

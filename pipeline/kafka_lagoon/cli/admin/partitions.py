@@ -14,13 +14,14 @@ from kafka_lagoon.apply.kinds.moves import cancel, move_replica, placements, rea
 from kafka_lagoon.apply.kinds.partitions import elect_leader
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.selection import SPELLING, Partitions, Selected, find, moved, selected
-from kafka_lagoon.cli.arguments import MOST_INT32, file_path, number_from
+from kafka_lagoon.cli.arguments import file_path, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.permissions import MOVES
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.integers import MOST_INT32
 from kafka_lagoon.topic_partition import TopicPartition
 
 _FORM = '{"partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 2]}]}'

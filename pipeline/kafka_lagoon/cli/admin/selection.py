@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
 from kafka_lagoon.admin.topics import describe_topics
-from kafka_lagoon.cli.arguments import MOST_INT32
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.integers import MOST_INT32
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataPartition, MetadataTopic
 from kafka_lagoon.topic_partition import TopicPartition

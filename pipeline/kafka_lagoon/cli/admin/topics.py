@@ -11,7 +11,7 @@ from kafka_lagoon.apply.kinds.topic_guards import partition_notes
 from kafka_lagoon.apply.kinds.topics import create_topic, delete_topic, extend_topic
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.selection import SPELLING, find, placed, selected
-from kafka_lagoon.cli.arguments import MOST_INT16, MOST_INT32, number_from
+from kafka_lagoon.cli.arguments import number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
 from kafka_lagoon.cli.permissions import DESCRIBED_TOPIC, Requirement
@@ -21,6 +21,7 @@ from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.offset_resolution import ResolvedOffsets, resolve
 from kafka_lagoon.fetch.offset_specs import SPELLINGS, parse_offset_specs
 from kafka_lagoon.fetch.split import READ_UNCOMMITTED
+from kafka_lagoon.integers import MOST_INT16, MOST_INT32
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import (
     INVALID_PARTITIONS,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka_lagoon.cli.kafka.formatting import exact_json
+from kafka_lagoon.integers import MOST_INT64
 from kafka_lagoon.produce.batching import ProducerRecord
 from kafka_lagoon.records.encoding import Header
 from kafka_lagoon.times import parse_moment
@@ -19,7 +20,6 @@ _ONLY_OF_FETCH = frozenset(
     {"kind", "topic", "offset", "timestamp_type", "leader_epoch", "producer_id", "producer_epoch"}
     | {"is_transactional", "is_aborted"}
 )
-_MOST_INT64 = (1 << 63) - 1
 
 Parser = Callable[[bytes], ProducerRecord]  # raises ValueError, which names the fault of the line
 
@@ -129,7 +129,7 @@ def _timestamp_ms(fields: Mapping[str, Any]) -> int | None:
             return _fixed_ms(text)
         case bool():
             raise ValueError("a timestamp is epoch milliseconds or ISO 8601")
-        case int() as moment if -_MOST_INT64 - 1 <= moment <= _MOST_INT64:
+        case int() as moment if -MOST_INT64 - 1 <= moment <= MOST_INT64:
             # Timestamps before 1970 are valid; -1 stands for no timestamp.
             return moment
         case _:

@@ -19,6 +19,7 @@ error. Surprises:
 - A session (v7, KIP-227) lets answers leave out what has not changed; NO_SESSION and NO_SESSION_EPOCH ask without one.
 """
 
+from kafka_lagoon.integers import MOST_INT64
 from kafka_lagoon.wire.schema import (
     Api,
     Int8,
@@ -40,7 +41,7 @@ NO_REPLICA = -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 BY_NAME, BY_ID = Versions(0, 12), Versions(13, 18)
 
-_NO_HIGH_WATERMARK = (1 << 63) - 1
+_NO_HIGH_WATERMARK = MOST_INT64
 
 
 @struct
