@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.delta.files import DataFile, add_action, described_file, live_file, merged, statistics_of, url_of
+from kafka_lagoon.delta.files import (
+    DataFile,
+    DescribedFile,
+    add_action,
+    described_file,
+    live_file,
+    merged,
+    statistics_of,
+    url_of,
+)
 from kafka_lagoon.errors import TableError
 
 DAY = ("day", date(2026, 11, 21))
@@ -159,3 +168,28 @@ def test_paths_in_a_log_are_relative_or_absolute(location: str, path: str, expec
     assert url_of(location, path) == expected
     add = {"path": path, "size": 1, "modificationTime": 1, "partitionValues": {"day": "2026-11-21"}}
     assert live_file(add, "day").url(location) == described_file(location, add).url == expected
+
+
+@pytest.mark.parametrize("rows", ["10", 1.5, -1, True, []])
+def test_a_number_of_rows_that_is_none(rows: object) -> None:
+    """Every engine may write statistics: such a number is one line, and no sum with it."""
+    add = {"path": "a", "size": 1, "modificationTime": 1, "partitionValues": {"day": "2026-01-01"}}
+    add["stats"] = json.dumps({"numRecords": rows})
+    with pytest.raises(TableError, match="numRecords is"):
+        described_file("/t", add)
+    with pytest.raises(TableError, match="numRecords is"):
+        live_file(add, "day")
+
+
+@pytest.mark.parametrize("name", ["minValues", "maxValues", "nullCount"])
+def test_statistics_that_are_no_objects(name: str) -> None:
+    """They are one line, too."""
+    with pytest.raises(TableError, match="cannot be read"):
+        described_file("/t", {"path": "a", "size": 1, "stats": json.dumps({name: [1]})})
+
+
+def test_bounds_of_another_type_are_none() -> None:
+    """A file whose bounds cannot be compared may have any row."""
+    file = DescribedFile(url="a", size=1, rows=1, least={"n": 1, "t": "a", "m": 1}, greatest={"n": 2, "t": 5})
+    assert file.bounds("n", int) == (1, 2)
+    assert file.bounds("n", str) is file.bounds("t", str) is file.bounds("m", int) is file.bounds("x", int) is None

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
 
 Value = str | int | bool | float | date | datetime
+_Bound = TypeVar("_Bound")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TEXT_BOUND = 32  # characters, as in Delta's own writer
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
@@ -75,6 +76,11 @@ class DescribedFile:
     greatest: Mapping[str, Any]
     nulls: Mapping[str, Any] = field(default_factory=dict)
 
+    def bounds(self, column: str, kind: type[_Bound]) -> tuple[_Bound, _Bound] | None:
+        """The bounds of a column, None if the log does not have both of them as values of this type."""
+        least, greatest = self.least.get(column), self.greatest.get(column)
+        return (least, greatest) if type(least) is kind and type(greatest) is kind else None
+
 
 def url_of(location: str, path: str) -> str:
     """The URL of a file that the log of the table at `location` names, in the form in which Hadoop lists files.
@@ -105,10 +111,10 @@ def described_file(location: str, add: Mapping[str, Any]) -> DescribedFile:
         return DescribedFile(
             url=url_of(location, add["path"]),
             size=add["size"],
-            rows=statistics.get("numRecords"),
-            least=statistics.get("minValues") or {},
-            greatest=statistics.get("maxValues") or {},
-            nulls=statistics.get("nullCount") or {},
+            rows=_row_count(statistics),
+            least=dict(statistics.get("minValues") or {}),
+            greatest=dict(statistics.get("maxValues") or {}),
+            nulls=dict(statistics.get("nullCount") or {}),
         )
 
 
@@ -121,8 +127,16 @@ def live_file(add: Mapping[str, Any], column: str) -> LiveFile:
             day=date.fromisoformat(add["partitionValues"][column]),
             size=add["size"],
             modified_at_ms=add["modificationTime"],
-            rows=statistics.get("numRecords"),
+            rows=_row_count(statistics),
         )
+
+
+def _row_count(statistics: Mapping[str, Any]) -> int | None:
+    """The number of rows in statistics of the log, None if they lack it; ValueError if it is no number of rows."""
+    rows = statistics.get("numRecords")
+    if rows is not None and (type(rows) is not int or rows < 0):
+        raise ValueError(f"numRecords is {rows!r}")
+    return rows
 
 
 def remove_action(file: LiveFile, column: str, now_ms: int, *, data_change: bool = False) -> str:

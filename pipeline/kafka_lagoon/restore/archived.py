@@ -231,11 +231,11 @@ def _rows(
 
 def may_have_one(file: DescribedFile, column: str, values: Sequence[str]) -> bool:
     """True if a file may have a row with one of these values, which are in order."""
-    least, greatest = file.least.get(column), file.greatest.get(column)
-    if least is None or greatest is None:
+    bounds = file.bounds(column, str)
+    if bounds is None:
         return True
-    first = bisect_left(values, least)
-    return first < len(values) and values[first] <= greatest
+    first = bisect_left(values, bounds[0])
+    return first < len(values) and values[first] <= bounds[1]
 
 
 def files_of(
@@ -253,9 +253,8 @@ def files_of(
     results: dict[str, list[DescribedFile]] = {name: [] for name in names}
     of_all = dict(set.intersection(*(set(topic.identity.items()) for topic in in_order)))
     for file in warehouse.kernel.described_files(state, of_all):
-        least, greatest = file.least.get("topic"), file.greatest.get("topic")
-        first = 0 if least is None else bisect_left(names, least)
-        stop = len(names) if greatest is None else bisect_right(names, greatest)
+        least, greatest = file.bounds("topic", str) or (names[0], names[-1])
+        first, stop = bisect_left(names, least), bisect_right(names, greatest)
         for topic in in_order[first:stop]:
             if all(_may_have(file, column, value, value) for column, value in topic.identity.items()):
                 results[topic.topic].append(file)
@@ -276,8 +275,8 @@ def source_files(
 
 
 def _may_have(file: DescribedFile, column: str, low: Any, high: Any) -> bool:
-    least, greatest = file.least.get(column), file.greatest.get(column)
-    return least is None or greatest is None or (least <= high and greatest >= low)
+    bounds = file.bounds(column, type(low))
+    return bounds is None or (bounds[0] <= high and bounds[1] >= low)
 
 
 def _is_one_topic(file: DescribedFile, partition: ArchivedPartition) -> bool:

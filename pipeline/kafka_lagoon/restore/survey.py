@@ -71,10 +71,10 @@ def logged_times(files: Mapping[str, Sequence[DescribedFile]]) -> Mapping[str, T
 
 
 def _logged(topic: str, file: DescribedFile) -> Times | None:
-    least, greatest = file.least.get("timestamp_ms"), file.greatest.get("timestamp_ms")
-    if file.least.get("topic") != topic or file.greatest.get("topic") != topic or least is None or greatest is None:
+    bounds = file.bounds("timestamp_ms", int)
+    if bounds is None or file.bounds("topic", str) != (topic, topic):
         return None
-    return Times(least, greatest) if least > _UNTIMED else None
+    return Times(*bounds) if bounds[0] > _UNTIMED else None
 
 
 def _all_of(times: Sequence[Times]) -> Times | None:
