@@ -156,8 +156,8 @@ def test_days_that_are_not_thinned(key: str) -> None:
         date(2026, 1, 2): old_rows._Day([], frozenset(), 1),
     }
     warehouse: Any = SimpleNamespace(kernel=kernel, state=lambda _: None)
-    found = OldRows(warehouse, OPTIONS.retention, 168, CLOCK)
-    assert list(found._with_feed(STATE_TABLES[0], days)) == [date(2026, 1, 1)]
+    removal = OldRows(warehouse, OPTIONS.retention, 168, CLOCK)
+    assert list(removal._with_feed(STATE_TABLES[0], days)) == [date(2026, 1, 1)]
 
 
 def test_a_table_with_a_feed_of_changes(lake: Warehouse) -> None:

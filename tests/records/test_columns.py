@@ -109,13 +109,13 @@ def test_slices_begin_where_the_slice_before_ended():
             find_batches(batch.write()), options=options, **(EVERYTHING | {"from_offset": 106, "to_offset": 150})
         )
         with patch.object(columns, "decode_batches", noted):
-            found = pa.Table.from_batches(list(decoding))["offset"].to_pylist()
-    assert found == list(range(106, 150, 2))
+            offsets = pa.Table.from_batches(list(decoding))["offset"].to_pylist()
+    assert offsets == list(range(106, 150, 2))
     whole, *parts = slices  # the first pass reads all of the batch
     starts, ends, counts = zip(*parts, strict=True)
     assert starts[1:] == ends[:-1]
-    assert len(parts) > len(found) // 5
-    assert sum(counts) == len(found)
+    assert len(parts) > len(offsets) // 5
+    assert sum(counts) == len(offsets)
     assert whole[0] < starts[0] < ends[-1] < whole[1]  # not the records that are not wanted
 
 

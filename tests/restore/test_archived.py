@@ -225,7 +225,7 @@ def test_logs_and_files_are_read_once_for_many_topics(monkeypatch: pytest.Monkey
 
 
 def test_files_of_many_topics() -> None:
-    """The log is read once for all topics; each has the files whose bounds allow its name and id, as if asked for alone."""
+    """The log is read once for all topics; each has the files whose bounds allow its name and id, as if requests for alone."""
     random, ids = Random(5), ["x", "y"]
     topics = [
         ArchivedTopic(
@@ -249,13 +249,13 @@ def test_files_of_many_topics() -> None:
         DescribedFile(url=str(number), size=1, rows=1, least=least, greatest=greatest)
         for number, (least, greatest) in enumerate(bounds() for _ in range(50))
     ]
-    asked = list[dict[str, str]]()
-    kernel = SimpleNamespace(described_files=lambda _, wanted: asked.append(wanted) or files)
+    requests = list[dict[str, str]]()
+    kernel = SimpleNamespace(described_files=lambda _, wanted: requests.append(wanted) or files)
     warehouse = cast("Any", SimpleNamespace(kernel=kernel, state_to_read=lambda _: None))
-    found = files_of(warehouse, topics)
-    assert asked == [{"cluster_id": "c"}]
+    files_by_topic = files_of(warehouse, topics)
+    assert requests == [{"cluster_id": "c"}]
     for topic in topics:
-        assert files_of(warehouse, [topic]) == {topic.topic: found[topic.topic]}
+        assert files_of(warehouse, [topic]) == {topic.topic: files_by_topic[topic.topic]}
         expected = [
             file
             for file in files
@@ -264,7 +264,7 @@ def test_files_of_many_topics() -> None:
                 for name, value in topic.identity.items()
             )
         ]
-        assert found[topic.topic] == expected
+        assert files_by_topic[topic.topic] == expected
     assert files_of(warehouse, []) == {}
 
 

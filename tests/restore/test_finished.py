@@ -189,10 +189,10 @@ def test_files_that_several_topics_are_in_are_read_once(monkeypatch: pytest.Monk
         DescribedFile(url=url, size=1, rows=1, least={"target_topic": least}, greatest={"target_topic": greatest})
         for url, least, greatest in (("a", "t0", "t4"), ("b", "a", "t2"), ("others", "t5", "z"))
     ]
-    asked = list[Any]()
-    kernel = SimpleNamespace(described_files=lambda *given: asked.append(given) or files, storage=storage)
+    requests = list[Any]()
+    kernel = SimpleNamespace(described_files=lambda *given: requests.append(given) or files, storage=storage)
     warehouse = cast("Any", SimpleNamespace(kernel=kernel, state=lambda _: None))
     monkeypatch.setattr(finished, "table_of", lambda *_: pa.Table.from_pylist(rows))
     assert earlier_restores(warehouse, "new-id", topics) == dict.fromkeys(topics, "r")
     assert read == ["a", "b"]
-    assert len(asked) == 1
+    assert len(requests) == 1

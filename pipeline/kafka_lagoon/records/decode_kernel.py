@@ -296,8 +296,8 @@ def skip_records(address: int, end: int, delta: int) -> int:
     while address < end:
         size, start = varint(address, end)
         _, position = varlong(start + 1, end)
-        found, _ = varint(position, end)
-        if found >= delta:
+        record_delta, _ = varint(position, end)
+        if record_delta >= delta:
             break
         address = start + size
     return address
