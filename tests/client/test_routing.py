@@ -41,6 +41,7 @@ from tests.short_timeouts import short_timeouts
 ORDERS = [TopicPartition("orders", partition) for partition in range(6)]
 Connect = Callable[[], Cluster]
 ALWAYS = 1_000
+OFFSET_NOT_AVAILABLE, UNKNOWN_TOPIC, NOT_LEADER = 78, 3, 6
 
 
 def soon(budget_ms: int = 4_000) -> Deadline:
@@ -218,6 +219,33 @@ def test_a_deleted_topic_is_a_failure_soon(state: FakeCluster, connect: Connect)
     assert {(failure.name, failure.attempts) for failure in gathered.failures.values()} == {
         ("UNKNOWN_TOPIC_OR_PARTITION", 4)
     }
+
+
+@pytest.mark.parametrize("answers_gone", [True, False])
+def test_other_refusals_do_not_count_as_a_deleted_topic(
+    state: FakeCluster, connect: Connect, answers_gone: bool
+) -> None:
+    """After rounds of other refusals a partition still has its rounds to be known, or to have a leader, again."""
+    codes = [OFFSET_NOT_AVAILABLE] * 5 + [UNKNOWN_TOPIC] * (2 * answers_gone)
+    moved = state.topics["orders"].partitions[1]
+
+    def refuse(answer: Any) -> Any:
+        for partition in answer.topics[0].partitions:
+            partition.error_code = codes.pop(0) if codes else NOT_LEADER
+        if not codes and not answers_gone:
+            moved.leader_id = -1
+        return answer
+
+    def elect(answer: Any) -> Any:
+        moved.leader_id = 3
+        return answer
+
+    cluster = connect()
+    cluster.refresh(None, soon())
+    state.faults.append(Fault(LIST_OFFSETS.key, Altered(refuse), node_id=2, times=len(codes) + (not answers_gone)))
+    state.faults.append(Fault(METADATA.key, Altered(elect), times=1 if not answers_gone else 0))
+    gathered = list_offsets(cluster, [ORDERS[1]], [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert set(gathered.answers) == {ORDERS[1]}
 
 
 @pytest.mark.parametrize("action", [Close(), Close(sent=20)])

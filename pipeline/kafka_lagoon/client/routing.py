@@ -13,6 +13,7 @@ from itertools import count
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+from kafka_lagoon.client.absence import PRESENT, Absence
 from kafka_lagoon.client.broker import Call, Reply, may_have_arrived
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
@@ -34,8 +35,6 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import (
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     REQUEST_TIMED_OUT,
-    UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
     Refresh,
     error_code,
 )
@@ -46,9 +45,6 @@ J = TypeVar("J", contravariant=True)
 A = TypeVar("A")
 R = TypeVar("R")
 
-# The topic is not yet known to this broker, or deleted.
-_GONE = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID})
-_GONE_ROUNDS = 3
 _NOBODY = (None, 0)
 CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' socket.request.max.bytes
 
@@ -72,7 +68,7 @@ class Route(Protocol[J]):
     """Finds the broker for a request about an item."""
 
     unroutable_code: int  # the error code of an item whose broker is not known
-    unroutable_rounds: int  # how often such an item is looked up again before it fails
+    unroutable_rounds: int  # how often in a row such an item is looked up again before it fails
 
     def node_of(self, item: J) -> int | None:
         """The id of the broker to ask, None if it is not known."""
@@ -165,6 +161,7 @@ class _Gathering(Generic[I, A]):
     open: Sequence[I]
     refused: list[I] = field(default_factory=list)  # in this round
     refusals: dict[I, tuple[int | None, PipelineError | int]] = field(default_factory=dict)
+    absences: dict[I, Absence] = field(default_factory=dict)
     failures: dict[I, Failure] = field(default_factory=dict)
     answered: Counter[int] = field(default_factory=Counter)  # how many items by broker
     unsure: set[I] = field(default_factory=set)  # items that may have been processed without an answer
@@ -172,6 +169,7 @@ class _Gathering(Generic[I, A]):
     def refuse(self, item: I, node_id: int | None, refusal: PipelineError | int) -> None:
         """Keep why an item has no answer yet."""
         self.refusals[item] = (node_id, refusal)
+        self.absences[item] = self.absences.get(item, PRESENT).after(node_id, refusal)
         self.refused.append(item)
 
 
@@ -348,10 +346,10 @@ def _reconcile(
             if _may_be_done(refusal):
                 gathering.unsure.add(item)
             if node_id is None:
-                is_final = attempts > route.unroutable_rounds
+                is_final = gathering.absences[item].unroutable > route.unroutable_rounds
             elif isinstance(refusal, int):
                 is_final = not error_code(refusal).retriable or refusal in gathering.request.final
-                is_final = is_final or (refusal in _GONE and attempts > _GONE_ROUNDS)
+                is_final = is_final or gathering.absences[item].is_gone
             elif isinstance(refusal, Throttled):
                 is_final = False
             else:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from kafka_lagoon.client.absence import PRESENT, Absence
 from kafka_lagoon.client.broker import may_have_arrived
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.errors import AddressRefused, AuthenticationFailed, ConnectionFailed, PipelineError
@@ -23,8 +24,6 @@ from kafka_lagoon.produce.transactions import Transaction
 from kafka_lagoon.protocol.error_codes import (
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     REQUEST_TIMED_OUT,
-    UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
     Refresh,
     error_code,
 )
@@ -32,7 +31,6 @@ from kafka_lagoon.protocol.messages.produce import PRODUCE, PartitionProduceResp
 from kafka_lagoon.topic_partition import TopicPartition
 
 AFTER_UNWRITTEN = "AFTER_UNWRITTEN_BATCH"
-_GONE, _GONE_ROUNDS = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID}), 3
 _REMEMBERED = 5  # ProducerStateEntry.NUM_BATCHES_TO_RETAIN of Kafka; an older batch is out of order, which is final
 _UNSURE = frozenset({REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND})
 
@@ -96,7 +94,7 @@ class _Queue:
     refusal: Refusal | None = None
     failing_since: float | None = None
     rounds: int = 0
-    gone_rounds: int = 0  # in which the leader did not know the partition, since it gave another answer or none
+    absence: Absence = PRESENT
     failure: Failure | None = None
 
 
@@ -178,10 +176,7 @@ class BatchQueues:
                 continue
             queue.refusal = None
             queue.rounds += 1
-            if refusal.reason in _GONE:
-                queue.gone_rounds += 1
-            elif refusal.node_id is not None:  # no leader is known of a topic that is gone, either
-                queue.gone_rounds = 0
+            queue.absence = queue.absence.after(refusal.node_id, refusal.reason)
             queue.failing_since = now if queue.failing_since is None else queue.failing_since
             if self._is_final(queue, refusal, now):
                 self._fail(partition, queue, self._failure(partition, queue, refusal, now), reconciled, refusal.answer)
@@ -203,7 +198,7 @@ class BatchQueues:
     def _take_answered(self, partition: TopicPartition, queue: _Queue, reconciled: Reconciled) -> None:
         while queue.batches and queue.batches[0].answer:
             reconciled.take(partition, queue.batches.popleft())
-            queue.failing_since, queue.rounds, queue.gone_rounds, queue.has_written = None, 0, 0, True
+            queue.failing_since, queue.rounds, queue.absence, queue.has_written = None, 0, PRESENT, True
         if not queue.batches:
             self._waiting.pop(partition, None)
 
@@ -214,7 +209,7 @@ class BatchQueues:
         if queue.failing_since is not None and now - queue.failing_since >= self._timeout_s:
             return True
         if isinstance(refusal.reason, int):
-            return queue.gone_rounds > _GONE_ROUNDS or not error_code(refusal.reason).retriable
+            return queue.absence.is_gone or not error_code(refusal.reason).retriable
         return isinstance(refusal.reason, AuthenticationFailed | AddressRefused) or not isinstance(
             refusal.reason, ConnectionFailed
         )
