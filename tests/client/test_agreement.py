@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_lagoon.client.agreement import agreed_metadata, ask_two, content
+from kafka_lagoon.client.agreement import agreed_brokers, agreed_metadata, ask_two, content
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.request_stats import RequestStats
@@ -16,7 +16,7 @@ from kafka_lagoon.protocol.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
 )
-from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataBroker, MetadataResponse
 from tests.clock import CLOCK
 from tests.fake import security
 from tests.fake.answers import SPOKEN
@@ -147,6 +147,15 @@ def test_a_broker_that_names_wrong_addresses(state: FakeCluster, connect: Callab
     state.faults.append(Fault(METADATA.key, Altered(renamed), 1, 1_000))
     answer = agreed_metadata(connect(), None, Deadline.after(CLOCK, 5_000))
     assert {broker.node_id: broker.host for broker in answer.brokers} == dict.fromkeys((1, 2, 3), "127.0.0.1")
+
+
+def test_a_broker_that_two_answers_describe_differently() -> None:
+    """It exists even if the last answer lacks it, as the later of the two describes it; one answer alone is not enough."""
+    old, new = (MetadataBroker(node_id=1, host=host, port=9092) for host in ("old", "new"))
+    other = MetadataBroker(node_id=2, host="other", port=9092)
+    several = [MetadataResponse(brokers=brokers) for brokers in [(old,), (new,), (other,)]]
+    assert agreed_brokers(several) == (new,)
+    assert agreed_brokers([several[2], several[0], several[0]]) == (old,)
 
 
 def test_how_long_a_broker_throttled_us_is_no_difference(state: FakeCluster, connect: Callable[[], Cluster]) -> None:

@@ -106,7 +106,7 @@ def is_same_metadata(first: MetadataResponse, second: MetadataResponse) -> bool:
 
 
 def agreed_brokers(several: Sequence[MetadataResponse]) -> tuple[MetadataBroker, ...]:
-    """The brokers that two of three answers name, as two of them describe each, or else the last one."""
+    """The brokers that two of three answers name, as two of them describe each, or else as the last of these does."""
     named = by_item([brokers_by_id(one) for one in several]).values()
     return tuple(broker for some in named if (broker := majority(some)))
 
@@ -130,9 +130,9 @@ def by_item(several: Sequence[Mapping[K, T]]) -> Mapping[K, Sequence[T | None]]:
 
 
 def majority(answers: Sequence[T | None]) -> T | None:
-    """The description that two of three answers have, or else the last one."""
+    """The description that two of three answers have, or else the last one; None if two of them lack the item."""
     first, second, third = answers
-    return first if first in (second, third) else third
+    return first if first in (second, third) else second if third is None else third
 
 
 def agree_on_brokers(cluster: Cluster, deadline: Deadline) -> None:
