@@ -17,6 +17,8 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConnectionFailed, ConnectionLost, FrameTooLarge
 from kafka_lagoon.protocol.messages.fetch import BY_NAME, FETCH, FetchPartition, FetchRequest, FetchTopic
 from kafka_lagoon.protocol.messages.metadata import CREATES_NOTHING, METADATA
+from kafka_lagoon.protocol.messages.produce import NO_ACKS, PRODUCE, ProduceRequest
+from kafka_lagoon.wire.schema import Versions
 from tests.client.loopback import Loopback, access
 from tests.clock import CLOCK
 from tests.fake.batches import batch
@@ -151,3 +153,22 @@ def test_ctrl_c_while_a_response_is_awaited(connect: Callable[..., Cluster], mon
             broker.ask(METADATA, metadata_request(("orders",)), deadline, CREATES_NOTHING)
     answer = broker.ask(METADATA, metadata_request(()), deadline, CREATES_NOTHING)
     assert answer.topics == ()
+
+
+def test_ctrl_c_while_a_request_without_a_response_is_sent(
+    connect: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection is not used again: its next bytes would be read as the rest of the request."""
+    broker, deadline = connect().brokers[1], Deadline.after(CLOCK, 5_000)
+    broker.ask(METADATA, metadata_request(()), deadline, CREATES_NOTHING)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "move", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            broker.send_unanswered(
+                PRODUCE, ProduceRequest(acks=NO_ACKS, timeout_ms=0, topic_data=()), deadline, Versions(9, 9)
+            )
+    assert broker.versions is None

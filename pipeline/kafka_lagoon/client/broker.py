@@ -133,6 +133,9 @@ class Broker:
         except (ConnectionFailed, WireError, BrokerError) as error:
             self._fail(error, [])
             raise
+        except BaseException:
+            self._disconnect()  # after Ctrl-C, for example: a part of the request may have been sent
+            raise
 
     def interrupt(self) -> None:
         """End a request that another thread waits for, with ConnectionLost there; `close` must follow."""
