@@ -177,6 +177,9 @@ class RowRefused(PipelineError):
 class ConnectionFailed(PipelineError):
     """No usable connection to `address`; `phase` is resolve, connect, tls, handshake, authenticate or exchange.
 
+    A request of the phase exchange may have arrived. One that waited for its time (`throttled`), or for requests before it
+    when the connection failed (`not sent`), has not.
+
     A caller that knows the cause, or a remedy, may set `hint`.
     """
 

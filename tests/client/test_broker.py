@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.client.broker import Broker, Call
+from kafka_lagoon.client.broker import Broker, Call, may_have_arrived
 from kafka_lagoon.client.cluster import Cluster, metadata_request
 from kafka_lagoon.client.session import Session
 from kafka_lagoon.client.transport import Transport
@@ -23,7 +23,7 @@ from tests.client.loopback import Loopback, access
 from tests.clock import CLOCK
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeCluster
-from tests.fake.faults import Fault, Hang
+from tests.fake.faults import Close, Fault, Hang
 
 EVERYTHING = FetchRequest(
     max_wait_ms=10,
@@ -172,3 +172,25 @@ def test_ctrl_c_while_a_request_without_a_response_is_sent(
                 PRODUCE, ProduceRequest(acks=NO_ACKS, timeout_ms=0, topic_data=()), deadline, Versions(9, 9)
             )
     assert broker.versions is None
+
+
+def test_calls_that_were_never_sent(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """They are not among those that may have arrived when the connection fails, and nothing is sent twice."""
+    broker = connect(max_in_flight_requests_per_connection=2).brokers[1]
+    before = state.count(METADATA.key, 1)
+    state.faults.append(Fault(METADATA.key, Close(), node_id=1))
+    calls = [Call(METADATA, metadata_request(()), CREATES_NOTHING, once=True)] * 5
+    errors = [reply.outcome for reply in broker.ask_all(calls, Deadline.after(CLOCK, 5_000))]
+    assert [may_have_arrived(error) for error in errors] == [True, True, False, False, False]
+    assert {type(error) for error in errors} == {ConnectionLost}
+    assert ": not sent: " in str(errors[-1])
+    assert state.count(METADATA.key, 1) - before <= 2
+
+
+def test_calls_behind_one_that_only_reads(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """A call that must be sent once is sent after the connection failed during a call before it, as it was not sent yet."""
+    broker = connect(max_in_flight_requests_per_connection=1).brokers[1]
+    state.faults.append(Fault(METADATA.key, Close(), node_id=1))
+    calls = [Call(METADATA, metadata_request(()), CREATES_NOTHING, once=once) for once in (False, True)]
+    replies = broker.ask_all(calls, Deadline.after(CLOCK, 5_000))
+    assert not any(isinstance(reply.outcome, Exception) for reply in replies)

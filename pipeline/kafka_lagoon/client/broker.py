@@ -6,7 +6,8 @@ its own request only.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from copy import copy
+from typing import Any, TypeGuard, TypeVar
 
 from kafka_lagoon.client.connection import ReceivedResponse
 from kafka_lagoon.client.impossible_values import impossible_value
@@ -33,6 +34,7 @@ R = TypeVar("R")
 
 _ATTEMPTS = 3
 _ENOUGH = 1 << 18  # bytes to be sent: more requests are only made when less than these are left
+_NOT_SENT = "not sent"
 _ADDRESS_PHASES = ("resolve", "connect")  # a failure in these phases concerns the address
 
 
@@ -98,19 +100,20 @@ class Broker:
         the broker recognises a repeated request. Other calls must be sent `once`.
         """
         replies: list[Reply | None] = [None] * len(calls)
+        sent: set[int] = set()  # positions of calls that may have arrived
         settings = self._access.settings
         pauses = backoff(settings.retry_backoff_ms, settings.retry_backoff_max_ms)
         attempts = 1 if self.failing else _ATTEMPTS
         for attempt in range(1, attempts + 1):
             try:
-                while not self._run(calls, _open(replies), replies, deadline):
+                while not self._run(calls, replies, sent, deadline):
                     self._disconnect()  # a response was too large: at least one more request has its error now
                 self.failing = False
                 break
             except (ConnectionFailed, WireError, BrokerError) as error:
-                self._fail(error, replies)
+                self._fail(error, replies, sent)
                 may_retry = _may_succeed_again(error) and attempt < attempts and not self._interrupted
-                may_retry = may_retry and not (may_have_arrived(error) and any(calls[i].once for i in _open(replies)))
+                may_retry = may_retry and not any(calls[i].once and i in sent for i in _open(replies))
                 if not may_retry or not deadline.pause(next(pauses)):
                     break
             except BaseException:
@@ -131,7 +134,7 @@ class Broker:
             while outgoing:
                 list(self._move(session, outgoing, deadline))  # a response is a CorrelationMismatch
         except (ConnectionFailed, WireError, BrokerError) as error:
-            self._fail(error, [])
+            self._fail(error, [], set())
             raise
         except BaseException:
             self._disconnect()  # after Ctrl-C, for example: a part of the request may have been sent
@@ -153,21 +156,21 @@ class Broker:
             self._session.close()
             self._session = None
 
-    def _fail(self, error: PipelineError, replies: list[Reply | None]) -> None:
+    def _fail(self, error: PipelineError, replies: list[Reply | None], sent: set[int]) -> None:
         self._disconnect()
         self.failing = not self._interrupted
         for i in _open(replies):
             earlier = replies[i]
             if earlier is None or not may_have_arrived(earlier.outcome):  # a request that may have arrived stays so
-                replies[i] = Reply(error, self._access.clock.now_ms())
+                replies[i] = Reply(error if i in sent else _before_sending(error), self._access.clock.now_ms())
 
-    def _run(self, calls: Sequence[Call], order: list[int], replies: list[Reply | None], deadline: Deadline) -> bool:
-        """Send the calls of `order`, with at most a few unanswered, and put the responses into `replies`.
+    def _run(self, calls: Sequence[Call], replies: list[Reply | None], sent: set[int], deadline: Deadline) -> bool:
+        """Send the open calls, with at most a few unanswered, and put the responses into `replies`.
 
         False after a response that is too large: it ends the connection, and the others need another one.
         """
         session, clock = self._ready(deadline), self._access.clock
-        ready = [(i, v) for i in order if (v := self._version(calls[i], session, replies, i)) is not None]
+        ready = [(i, v) for i in _open(replies) if (v := self._version(calls[i], session, replies, i)) is not None]
         outgoing, answered = bytearray(), 0
         sent_at: list[float] = []
         while answered < len(ready):
@@ -184,6 +187,7 @@ class Broker:
                     session.keep_pace(deadline)
                 i, version = ready[len(sent_at)]
                 outgoing += session.frame(calls[i].api, version, calls[i].request)
+                sent.add(i)
                 sent_at.append(clock.monotonic())
             try:
                 for answer in self._move(session, outgoing, deadline):
@@ -266,6 +270,15 @@ def _may_succeed_again(error: PipelineError) -> bool:
     return isinstance(error, ConnectionFailed) and error.phase in (*_ADDRESS_PHASES, "exchange")
 
 
-def may_have_arrived(error: object) -> bool:
+def may_have_arrived(error: object) -> TypeGuard[ConnectionFailed]:
     """True if the broker may have received, and processed, a request that was not answered."""
     return isinstance(error, ConnectionFailed) and error.phase == "exchange"
+
+
+def _before_sending(error: PipelineError) -> PipelineError:
+    """The error of a call that still waited to be sent when the connection failed during the calls before it."""
+    if not may_have_arrived(error):
+        return error
+    unsent = copy(error)
+    unsent.phase = _NOT_SENT
+    return unsent
