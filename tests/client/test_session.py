@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafka_lagoon.client.broker import Broker
 from kafka_lagoon.client.session import Session, Transport
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, ConnectionLost, DeadlinePassed, UnsupportedVersion
@@ -102,6 +103,19 @@ def test_a_throttled_session_waits(opened: Opened, hands: Hands) -> None:
     ask(session, hands)
     with pytest.raises(DeadlinePassed, match="throttled"):
         session.obey_throttle(soon(hands, 100))
+
+
+def test_a_new_connection_waits_for_the_throttle_time_of_the_old_one(
+    monkeypatch: pytest.MonkeyPatch, hands: Hands
+) -> None:
+    """Quotas are those of a client: a client that connects again is throttled like one that stays."""
+    answers = {LIST_GROUPS.key: lambda: ListGroupsResponse(throttle_time_ms=300)}
+    monkeypatch.setattr(Transport, "connect", lambda *_: Loopback(answers))
+    broker = Broker(7, "127.0.0.1", 9092, access(hands.clock()))
+    broker.ask(LIST_GROUPS, ListGroupsRequest(), soon(hands))
+    broker.close()
+    broker.ask(LIST_GROUPS, ListGroupsRequest(), soon(hands))
+    assert hands.seconds == pytest.approx(0.3)
 
 
 def test_requests_in_flight_are_not_held_back(opened: Opened, hands: Hands) -> None:

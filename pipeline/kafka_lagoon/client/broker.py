@@ -68,6 +68,7 @@ class Broker:
         self._session: Session | None = None
         self.failing = False  # the last attempt failed: the next request is tried only once
         self._interrupted = False
+        self._quiet_until = 0.0  # of the last connection: brokers throttle clients, and not connections
 
     @property
     def address(self) -> str:
@@ -153,6 +154,7 @@ class Broker:
 
     def _disconnect(self) -> None:
         if self._session:
+            self._quiet_until = self._session.quiet_until
             self._session.close()
             self._session = None
 
@@ -245,6 +247,7 @@ class Broker:
                     f"broker's advertised.listeners"
                 )
             raise
+        self._session.quiet_until = max(self._session.quiet_until, self._quiet_until)
         return self._session
 
     def _is_advertised(self) -> bool:

@@ -84,7 +84,7 @@ class Session:
         self._is_secure = access.tls is not None
         self._is_used = False  # there was a response beside those of opening
         # Monotonic. KIP-219: the response to a throttled request comes at once, and the client waits.
-        self._quiet_until = 0.0
+        self.quiet_until = 0.0
         self._renew_at: float | None = None  # monotonic
         self._answered_at = self._clock.monotonic()
 
@@ -172,7 +172,7 @@ class Session:
 
     def obey_throttle(self, deadline: Deadline) -> None:
         """Wait for the throttle time of the last responses, unless there are requests in flight."""
-        wait = self._quiet_until - self._clock.monotonic()
+        wait = self.quiet_until - self._clock.monotonic()
         if wait > 0 and not self.in_flight and not deadline.pause(wait):
             raise DeadlinePassed(self.address, "throttled", deadline.budget_ms)
 
@@ -188,7 +188,7 @@ class Session:
         self._answered_at = now = self._clock.monotonic()
         self._pace.spent(answer.size)
         throttle_ms = getattr(answer.message, "throttle_time_ms", 0)
-        self._quiet_until = max(self._quiet_until, now + throttle_ms / 1000)
+        self.quiet_until = max(self.quiet_until, now + throttle_ms / 1000)
         self._request_stats.answered((answer.request.api.name, self.node_id), answer.size, sent_at, now, throttle_ms)
 
     def authenticate(self, deadline: Deadline) -> None:
