@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_lagoon.client.logins import login_for
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.kafka_settings import checked
 from kafka_lagoon.sasl.conversation import MechanismFailed
 from kafka_lagoon.sasl.oauthbearer import OAuthBearer, read_extensions, unsecured
 from kafka_lagoon.sasl.token import Token
@@ -53,6 +55,54 @@ def test_a_refusal_is_acknowledged() -> None:
             ending(tokens)
         reason = "status invalid_token, scope kafka, openid-configuration https://idp.example"
         assert str(failure.value) == f"the broker refuses the token: {reason}"
+
+
+def test_a_refused_token_is_forgotten() -> None:
+    """The cache learns it, whether the broker gives a reason or an error; not if the token is accepted."""
+    forgotten: list[str] = []
+    login = OAuthBearer(token=Token("abc.def"), forget=lambda: forgotten.append("abc.def"))
+    tokens, _ = begun(login)
+    with pytest.raises(MechanismFailed):
+        tokens.throw(MechanismFailed("SASL_AUTHENTICATION_FAILED"))
+    tokens, _ = begun(login)
+    tokens.send(b"{}")
+    with pytest.raises(MechanismFailed):
+        tokens.send(b"")
+    assert len(forgotten) == 2
+    tokens, _ = begun(login)
+    assert ended(tokens, b"")
+    assert len(forgotten) == 2
+
+
+PROVIDED: list[str] = []
+
+
+def provide(_host: str) -> Token:
+    """Return a token with a number, which is valid for long."""
+    PROVIDED.append(f"token-{len(PROVIDED)}")
+    return Token(PROVIDED[-1], CLOCK.now_ms() + 3_600_000)
+
+
+def test_the_next_login_has_another_token_than_the_refused_one() -> None:
+    """The token of a function is kept until it expires, or until a broker refuses it."""
+    settings = checked(
+        {
+            "bootstrap_servers": "127.0.0.1:9092",
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "OAUTHBEARER",
+            "allow_plaintext_credentials": True,
+            "sasl_oauthbearer_token_provider": f"{__name__}:provide",
+        }
+    )
+
+    def again() -> OAuthBearer:
+        return login_for(settings, "refusing", CLOCK)  # type: ignore[return-value]
+
+    assert again().token == again().token
+    tokens, _ = begun(again())
+    with pytest.raises(MechanismFailed):
+        tokens.throw(MechanismFailed("SASL_AUTHENTICATION_FAILED"))
+    assert again().token.value == PROVIDED[1]
 
 
 @pytest.mark.parametrize("answer", [b"x", b"[1]", b'{"status": 5}', b"\xff", b"[" * 100_000])

@@ -91,6 +91,18 @@ def test_sources_do_not_share_tokens() -> None:
     assert cache.token(endpoint, time.clock()) is not cache.token(Endpoint("https://b"), time.clock())
 
 
+def test_a_token_that_brokers_refuse() -> None:
+    """It may have been revoked: a new one is fetched, once for all connections that were refused the old one."""
+    time, cache, source = Time(), TokenCache(), Counted(life_ms=630_000)
+    revoked = cache.token(source, time.clock())
+    cache.forget(source, revoked)
+    assert cache.token(source, time.clock()) != revoked
+    cache.forget(source, revoked)
+    cache.token(source, time.clock())
+    assert source.fetches == 2
+    cache.forget(Counted(life_ms=1), revoked)
+
+
 def test_threads_ask_once() -> None:
     """The token is fetched once, however many threads need it at the same time."""
     source, cache, start = Counted(life_ms=630_000), TokenCache(), Barrier(8)

@@ -6,7 +6,9 @@ A token cannot add other parts to the message, whatever it contains, and is neve
 import json
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from functools import partial
 from typing import ClassVar
 
 from kafka_lagoon.addresses import is_loopback
@@ -15,7 +17,7 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.sasl.conversation import MechanismFailed, Tokens, quoted
 from kafka_lagoon.sasl.peer import Peer
-from kafka_lagoon.sasl.token import Token, TokenCache
+from kafka_lagoon.sasl.token import Source, Token, TokenCache
 from kafka_lagoon.sasl.token_provider import TokenProvider
 from kafka_lagoon.sasl_mechanisms import OAUTHBEARER
 
@@ -30,10 +32,11 @@ _TOKENS = TokenCache()
 
 @frozen
 class OAuthBearer:
-    """A token, and the extensions that are sent with it."""
+    """A token, and the extensions that are sent with it; `forget` is called if the broker refuses the token."""
 
     token: Token
     extensions: tuple[tuple[str, str], ...] = ()
+    forget: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
     name: ClassVar[str] = OAUTHBEARER.name
 
     @property
@@ -46,7 +49,15 @@ class OAuthBearer:
         if not _TOKEN.fullmatch(self.token.value):
             raise MechanismFailed("the token holds characters that tokens do not have")
         parts = [f"auth=Bearer {self.token.value}", *(f"{name}={value}" for name, value in self.extensions)]
-        refusal = yield "".join(["n,,", *(_SEPARATOR + part for part in parts), _SEPARATOR * 2]).encode()
+        message = "".join(["n,,", *(_SEPARATOR + part for part in parts), _SEPARATOR * 2]).encode()
+        try:
+            yield from self._exchange(message)
+        except MechanismFailed:
+            self.forget()
+            raise
+
+    def _exchange(self, message: bytes) -> Tokens:
+        refusal = yield message
         if not refusal:
             return
         try:
@@ -98,17 +109,26 @@ def _part(claims: Mapping[str, object]) -> str:
 def login(peer: Peer) -> OAuthBearer:
     """The login with a token of the source that the settings name."""
     extensions = read_extensions(peer.settings.sasl_oauthbearer_extensions)
-    return OAuthBearer(token=_token(peer), extensions=extensions)
+    if source := _source(peer):
+        token = _TOKENS.token(source, peer.clock)
+        return OAuthBearer(token=token, extensions=extensions, forget=partial(_TOKENS.forget, source, token))
+    return OAuthBearer(token=_given_token(peer), extensions=extensions)
 
 
-def _token(peer: Peer) -> Token:
+def _source(peer: Peer) -> Source | None:
+    """The source that tokens are fetched from, None if the settings have a token or a principal."""
+    settings = peer.settings
+    if settings.sasl_oauthbearer_token or settings.sasl_oauthbearer_unsecured_principal:
+        return None
+    if function := settings.sasl_oauthbearer_token_provider:
+        return TokenProvider(function=function, host=peer.host)
+    return peer.token_endpoint(settings)
+
+
+def _given_token(peer: Peer) -> Token:
     settings = peer.settings
     if settings.sasl_oauthbearer_token:
         return Token(settings.sasl_oauthbearer_token.reveal())
-    if principal := settings.sasl_oauthbearer_unsecured_principal:
-        if not is_loopback(peer.host):
-            raise ConfigError([f"sasl_oauthbearer_unsecured_principal: {peer.host} is not this machine"])
-        return unsecured(principal, peer.clock)
-    if function := settings.sasl_oauthbearer_token_provider:
-        return _TOKENS.token(TokenProvider(function=function, host=peer.host), peer.clock)
-    return _TOKENS.token(peer.token_endpoint(settings), peer.clock)
+    if not is_loopback(peer.host):
+        raise ConfigError([f"sasl_oauthbearer_unsecured_principal: {peer.host} is not this machine"])
+    return unsecured(settings.sasl_oauthbearer_unsecured_principal or "", peer.clock)

@@ -68,6 +68,14 @@ class TokenCache:
                 raise
             return kept.token
 
+    def forget(self, source: Source, token: Token) -> None:
+        """Fetch a new token next time, because a broker refuses this one: it may have been revoked."""
+        with self._lock:
+            kept = self._kept.get(source)
+        if kept:
+            with kept.lock:
+                kept.token = None if kept.token is token else kept.token
+
 
 def _renewed_at_ms(kept: _Kept) -> float:
     if kept.token is None or kept.token.expires_at_ms is None:
