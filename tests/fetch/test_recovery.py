@@ -7,7 +7,7 @@ import pytest
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.reader import SplitReader
-from kafka_lagoon.protocol.messages.fetch import FETCH
+from kafka_lagoon.protocol.messages.fetch import FETCH, EpochEndOffset
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker
@@ -236,6 +236,27 @@ def test_a_diverging_epoch(state: FakeCluster, connect: Connect) -> None:
     log(state).epoch_ends = {0: 6}
     _, outcome = read(connect(), split(state, from_offset=8, last_epoch=0), small())
     assert (outcome.failure, outcome.truncated_to, outcome.next_offset) == ("LOG_TRUNCATED", 6, 8)
+
+
+def test_an_epoch_that_the_leader_lacks(state: FakeCluster, connect: Connect) -> None:
+    """The leader's epochs go on after the position: compaction may have removed the last epoch, and nothing was truncated."""
+    fill(state)
+    log(state).epoch_ends = {0: 20}
+    values, outcome = read(connect(), split(state, from_offset=8, last_epoch=3), small())
+    assert (list(values), outcome.failure, outcome.truncated_to) == (list(range(8, 20)), None, None)
+
+
+def test_a_leader_that_always_names_an_epoch(state: FakeCluster, connect: Connect) -> None:
+    """An answer about an epoch that was not sent is no truncation, and does not keep the reader for ever."""
+
+    def name_epoch(answer: Any) -> Any:
+        answer.responses[0].partitions[0].diverging_epoch = EpochEndOffset(epoch=0, end_offset=20)
+        return answer
+
+    fill(state)
+    state.faults.append(Fault(FETCH.key, Altered(name_epoch), times=1000))
+    values, outcome = read(connect(), split(state, from_offset=8, last_epoch=3), small())
+    assert (values, outcome.failure) == ({}, "NO_PROGRESS")
 
 
 def test_an_epoch_that_is_forgotten(state: FakeCluster, connect: Connect) -> None:

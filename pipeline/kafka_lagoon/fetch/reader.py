@@ -16,7 +16,6 @@ from kafka_lagoon.fetch.cleanup_policy import CleanupPolicies
 from kafka_lagoon.fetch.last_batch import is_doubtful, next_base
 from kafka_lagoon.fetch.prefetcher import Prefetcher, Reply
 from kafka_lagoon.fetch.progress import SplitProgress
-from kafka_lagoon.fetch.ranges import LOG_TRUNCATED
 from kafka_lagoon.fetch.recovery import CORRUPT_LOG, Decision, ForgetEpoch, Recovery, SkipTo, Stop
 from kafka_lagoon.fetch.requests import FetchPosition, isolation_at
 from kafka_lagoon.fetch.split import READ_COMMITTED, ReadOptions, Split, SplitOutcome
@@ -124,9 +123,7 @@ class SplitReader:
         elif reply.partition is None:
             self._follow(self._recovery.after_omission(reply.throttle_ms))
         elif reply.partition.diverging_epoch.end_offset >= 0:
-            diverging = reply.partition.diverging_epoch
-            detail = f"leader epoch {diverging.epoch} ends at {diverging.end_offset} in the leader's log"
-            self._progress.fail(LOG_TRUNCATED, detail, truncated_to=diverging.end_offset)
+            self._follow(self._recovery.after_divergence(reply.partition.diverging_epoch, position))
         else:
             return reply.partition
         return None

@@ -32,7 +32,7 @@ from kafka_lagoon.protocol.error_codes import (
     Refresh,
     error_code,
 )
-from kafka_lagoon.protocol.messages.fetch import PartitionData
+from kafka_lagoon.protocol.messages.fetch import EpochEndOffset, PartitionData
 from kafka_lagoon.protocol.messages.metadata import MetadataTopic
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
@@ -120,6 +120,17 @@ class Recovery:
         if known.retriable:
             return self._again(known.name, None, refresh=known.refresh is not Refresh.NOTHING)
         return self._refused(known.name, None) if code < 0 else Stop(known.name, None)
+
+    def after_divergence(self, diverging: EpochEndOffset, position: FetchPosition) -> Decision:
+        """Decide after the leader named the largest epoch up to the last one that was read, and its end.
+
+        The log is truncated if that is before the position, as for Kafka's consumer. Otherwise the leader lacks the last
+        epoch: compaction may have removed its records, and after that a restart the epoch.
+        """
+        detail = f"leader epoch {diverging.epoch} ends at {diverging.end_offset} in the leader's log"
+        if diverging.end_offset < position.offset:
+            return Stop(LOG_TRUNCATED, detail, truncated_to=diverging.end_offset)
+        return ForgetEpoch() if position.last_epoch >= 0 else self._again(NO_PROGRESS, detail, refresh=True)
 
     def after_omission(self, throttle_ms: int) -> Decision:
         """Decide after an answer without the partition; the broker gets no request for `throttle_ms` (KIP-219)."""
