@@ -11,7 +11,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.doctor.permissions import Needs, permissions
 from kafka_lagoon.errors import BrokerError
-from kafka_lagoon.protocol.acls import DESCRIBE, GROUP
+from kafka_lagoon.protocol.acls import CLUSTER, DESCRIBE, GROUP, TOPIC
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsResponse
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from tests.clock import CLOCK
@@ -69,3 +69,29 @@ def test_a_broker_that_lists_no_groups(
     [result] = permissions("test", connect(), NEEDS, Deadline.after(CLOCK, 5_000))
     assert ("CLUSTER_AUTHORIZATION_FAILED" in result.observed) == (not is_listed)
     assert (result.status == "not_checked") >= (not is_listed)
+
+
+def test_a_request_that_fails(
+    state: FakeCluster, connect: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the result of the permissions that it is about, beside those of the others."""
+    for api, answer in security.ANSWERS:
+        monkeypatch.setitem(SPOKEN, api.key, (api, answer))
+    state.acls = ()
+
+    def odd(node: int) -> Altered:
+        def change(response: MetadataResponse) -> MetadataResponse:
+            topics = tuple(replace(topic, topic_authorized_operations=1 << node) for topic in response.topics)
+            return replace(response, topics=topics)
+
+        return Altered(change)
+
+    cluster = connect()
+    state.faults += [Fault(METADATA.key, odd(node), node_id=node, times=1_000) for node in (1, 2, 3)]
+    wanted = [Permission(DESCRIBE, kind, "rows are missing") for kind in (CLUSTER, TOPIC)]
+    of_cluster, of_topics = permissions(
+        "test", cluster, (Needs(command="snapshot", permissions=wanted),), Deadline.after(CLOCK, 5_000)
+    )
+    assert (of_cluster.status, of_topics.status) == ("ok", "failed")
+    assert "CONTRADICTORY_ANSWER" in of_topics.observed
+    assert of_topics.subject == "test: snapshot: DESCRIBE on Topic"

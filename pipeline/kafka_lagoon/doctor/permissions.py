@@ -4,7 +4,8 @@ A broker returns the operations that it allows on the cluster, on each topic and
 that we may not describe. It returns none on other resources; doctor/hidden_permissions.py finds DESCRIBE on those.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from kafka_lagoon.admin.acl_commands import grants
 from kafka_lagoon.admin.authorized_operations import (
@@ -21,7 +22,8 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.doctor.hidden_permissions import Known, on_delegation_tokens, on_transactional_ids
-from kafka_lagoon.doctor.results import Check, Result
+from kafka_lagoon.doctor.results import Check, Result, run_alone
+from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.acls import (
     ALTER_CONFIGS,
@@ -37,6 +39,8 @@ from kafka_lagoon.protocol.acls import (
 )
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.snapshot.chosen_names import Names
+
+T = TypeVar("T")
 
 _SHOWN_NAMES = 3
 _MOST_GROUPS = 1_000  # each is a description with its members
@@ -66,16 +70,18 @@ class Needs:
 
 @frozen
 class _Allowed:
-    """Allowed operations as bits, as brokers return them, and what could not be described."""
+    """Allowed operations as bits, as brokers return them, and what could not be described, or the error of a request."""
 
-    of_cluster: int
-    of_topics: TopicOperations | None
+    of_cluster: int | PipelineError
+    of_topics: TopicOperations | PipelineError | None
     of_groups: Mapping[str, int]
     refused_groups: Mapping[str, Failure]
     unlisted: Sequence[Failure]  # of brokers that did not list their groups
     groups_left_out: int
     have_group_configs: bool
-    described: Mapping[int, Known]  # DESCRIBE on all resources of types about which brokers return no operations
+    described: Mapping[
+        int, Known | PipelineError
+    ]  # DESCRIBE on all resources of types about which brokers return no operations
     principal: str
 
 
@@ -87,7 +93,8 @@ def permissions(name: str, cluster: Cluster, needs: Sequence[Needs], deadline: D
     allowed = _allowed(cluster, needs, deadline)
     for need in needs:
         for permission in need.permissions:
-            yield _result(Check("permissions", f"{name}: {need.command}: {permission}"), need, permission, allowed)
+            check = Check("permissions", f"{name}: {need.command}: {permission}")
+            yield from run_alone(check, lambda: [_result(check, need, permission, allowed)])  # noqa: B023  called at once
 
 
 def _allowed(cluster: Cluster, needs: Sequence[Needs], deadline: Deadline) -> _Allowed:
@@ -97,10 +104,11 @@ def _allowed(cluster: Cluster, needs: Sequence[Needs], deadline: Deadline) -> _A
     kinds = {group: listing for group, listing in listings.items() if described_as(listing) in {CLASSIC, CONSUMER}}
     described = dict(sorted(kinds.items())[:_MOST_GROUPS])
     of_groups, refused = group_operations(cluster, described, deadline) if described else ({}, {})
-    of_cluster = cluster_operations(cluster, deadline)
+    of_cluster = _attempt(lambda: cluster_operations(cluster, deadline))
+    topics = sorted({topic for need in needs for topic in need.topics})
     return _Allowed(
         of_cluster=of_cluster,
-        of_topics=topic_operations(cluster, sorted({topic for need in needs for topic in need.topics}), deadline),
+        of_topics=_attempt(lambda: topic_operations(cluster, topics, deadline)),
         of_groups=of_groups,
         refused_groups=refused,
         unlisted=listed.failures,
@@ -111,7 +119,23 @@ def _allowed(cluster: Cluster, needs: Sequence[Needs], deadline: Deadline) -> _A
     )
 
 
-def _described(cluster: Cluster, needs: Sequence[Needs], of_cluster: int, deadline: Deadline) -> dict[int, Known]:
+def _attempt(ask: Callable[[], T]) -> T | PipelineError:
+    """The answer, or the error, which is that of the permissions that need this answer."""
+    try:
+        return ask()
+    except PipelineError as error:
+        return error
+
+
+def _known(answer: T | PipelineError) -> T:
+    if isinstance(answer, PipelineError):
+        raise answer
+    return answer
+
+
+def _described(
+    cluster: Cluster, needs: Sequence[Needs], of_cluster: int | PipelineError, deadline: Deadline
+) -> dict[int, Known | PipelineError]:
     """Test DESCRIBE on the needed types of resources whose own operations brokers do not return."""
     needed = {
         permission.resource_type
@@ -119,11 +143,11 @@ def _described(cluster: Cluster, needs: Sequence[Needs], of_cluster: int, deadli
         for permission in need.permissions
         if permission.operation == DESCRIBE
     }
-    described: dict[int, Known] = {}
+    described: dict[int, Known | PipelineError] = {}
     if TRANSACTIONAL_ID in needed:
-        described[TRANSACTIONAL_ID] = on_transactional_ids(cluster, deadline)
+        described[TRANSACTIONAL_ID] = _attempt(lambda: on_transactional_ids(cluster, deadline))
     if DELEGATION_TOKEN in needed:
-        described[DELEGATION_TOKEN] = on_delegation_tokens(cluster, of_cluster, deadline)
+        described[DELEGATION_TOKEN] = _attempt(lambda: on_delegation_tokens(cluster, _known(of_cluster), deadline))
     return described
 
 
@@ -135,7 +159,7 @@ def _result(check: Check, need: Needs, permission: Permission, allowed: _Allowed
     if permission.resource_type == GROUP:
         return _of_groups(check, need, permission, allowed)
     if permission.operation == DESCRIBE and permission.resource_type in allowed.described:
-        is_allowed, observed = allowed.described[permission.resource_type]
+        is_allowed, observed = _known(allowed.described[permission.resource_type])
         if is_allowed is None:
             return check.not_checked(observed)
         return check.ok(observed) if is_allowed else _missing(check, need, permission, observed, allowed.principal)
@@ -143,14 +167,14 @@ def _result(check: Check, need: Needs, permission: Permission, allowed: _Allowed
 
 
 def _of_cluster(check: Check, need: Needs, permission: Permission, allowed: _Allowed) -> Result:
-    is_allowed = allows(allowed.of_cluster, permission.operation)
+    is_allowed = allows(_known(allowed.of_cluster), permission.operation)
     if is_allowed is None:
         return check.not_checked(_TOO_OLD)
     return check.ok("allowed") if is_allowed else _missing(check, need, permission, "not allowed", allowed.principal)
 
 
 def _of_topics(check: Check, need: Needs, permission: Permission, allowed: _Allowed) -> Result:
-    topics = allowed.of_topics
+    topics = _known(allowed.of_topics)
     if topics is None:
         return check.not_checked(_TOO_OLD)
     absent = [topic for topic in need.topics if topics.refused.get(topic) == UNKNOWN_TOPIC_OR_PARTITION]
