@@ -20,9 +20,12 @@ from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.cli.registry import ALIASES, COMMANDS, Listed, usage
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataBroker, MetadataResponse
 from kafka_lagoon.secret import Secret
 from tests.apply.kinds_in_memory import Things, action, failure
 from tests.fake.broker import FakeBroker
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Altered, Fault
 
 Output = pytest.CaptureFixture[str]
 
@@ -135,6 +138,18 @@ def test_a_dry_run_counts_what_could_not_be_planned(server: str, names: str, exi
     """The exit code is that of the run: 3 if only some of the named resources have actions, 1 if none of them."""
     assert main(["admin", "set", *names.split(), server, "--dry-run"]) == exit_code
     assert ("DENIED" in capsys.readouterr().err) == ("?c" in names)
+
+
+def test_an_answer_with_a_faulty_item(things: Things, state: FakeCluster, server: str, capsys: Output) -> None:
+    """A part of the answers that plans are made from was left out, so the exit code is 3, as of verbs that only read."""
+
+    def with_odd_broker(answer: MetadataResponse) -> MetadataResponse:
+        return replace(answer, brokers=(*answer.brokers, MetadataBroker(node_id=9, host="bad host", port=9092)))
+
+    state.faults.append(Fault(METADATA.key, Altered(with_odd_broker), times=1_000))
+    assert main(["admin", "set", "a", server, "--yes"]) == 3
+    assert things.sent == [("put", "a")]
+    assert "broker 9: Metadata: " in capsys.readouterr().err
 
 
 def test_what_changed_since_is_refused(things: Things, server: str, capsys: Output) -> None:

@@ -5,6 +5,7 @@ cli/alterations.py shows the actions, asks for confirmation and carries them out
 
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.cli.alterations import ADMIN, alter
@@ -41,4 +42,5 @@ def _run(invocation: Invocation, plan: Callable[[ClusterContext], PlannedActions
         if options.yes and not options.dry_run:
             recorder.begin()
         planned = plan(ClusterContext(cluster=cluster, options=options, deadline=deadline))
+        planned = replace(planned, failures=[*planned.failures, *cluster.refusals])
         return alter(cluster, chosen, planned, recorder, options).exit_code
