@@ -2,8 +2,9 @@
 
 Resource: partition TOPIC-N. Shapes:
 
-- elect_leaders: {leader, isr} -> {leader, election: "preferred"}, or {leader: null, election: "unclean"}, which takes whatever
-  replica lives. Before, a leader is null while there is none.
+- elect_leaders: {leader, preferred, preferred_in_sync} -> {leader, election: "preferred"}, or {leader: null, election:
+  "unclean"}, which takes whatever replica lives. Before, a leader is null while there is none. Other replicas may leave the ISR
+  and come back between plan and election, as they do while brokers restart.
 - delete_records: {log_start_offset} -> {log_start_offset}: the records before it are deleted.
 """
 
@@ -73,7 +74,8 @@ def delete_records_before(
 
 def _led(described: MetadataPartition) -> Mapping[str, object]:
     leader = None if described.leader_id == NO_LEADER else described.leader_id
-    return {"leader": leader, "isr": sorted(described.isr_nodes)}
+    preferred = described.replica_nodes[0]
+    return {"leader": leader, "preferred": preferred, "preferred_in_sync": preferred in described.isr_nodes}
 
 
 def describe_partitions(
