@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.fetch.small_partitions import SmallPartitions
 from kafka_lagoon.fetch.stalls import RUN_DEADLINE_PASSED, Limits
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS, TOPIC
+from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeCluster
@@ -110,6 +112,24 @@ def test_an_end_before_an_open_transaction(state: FakeCluster, connect: Connect)
     policy(state, "delete")
     _, outcome = read(connect(), split(state, to_offset=25, stable_end=25))
     assert (outcome.failure, outcome.counts.compacted, outcome.counts.lost) == (None, 0, 5)
+
+
+def test_small_partitions_of_many_topics(state: FakeCluster, connect: Connect) -> None:
+    """One request asks for the policies of all topics that are read together, and each topic has its own."""
+    names = ["a", "b", "c"]
+    for name, value in zip(names, ("delete", "compact", "delete"), strict=True):
+        state.add_topic(name, 1, end=0)
+        state.topics[name].partitions[0].append(batch(0, [b"a", b"b"], last_delta=3), batch(4, [b"c"]))
+        state.configs[TOPIC, name] = {"cleanup.policy": value}
+    cluster = connect()
+    small_split = split(state, expected_bytes=10, to_offset=5, stable_end=5)
+    ids = {name: uuid_text(state.topics[name].topic_id) for name in names}
+    wanted = [replace(small_split, topic=name, topic_id=ids[name]) for name in names]
+    cluster.refresh(names, Deadline.after(CLOCK, 5_000))
+    reader = SmallPartitions(cluster, QUICK, Limits.of(CLOCK, QUICK))
+    assert sum(part.batch.num_rows for part in reader.read(wanted)) == 9
+    assert [(one.counts.compacted, one.counts.lost) for one in reader.outcomes] == [(0, 2), (2, 0), (0, 2)]
+    assert state.count(DESCRIBE_CONFIGS.key) == 1
 
 
 def test_small_partitions(state: FakeCluster, connect: Connect) -> None:

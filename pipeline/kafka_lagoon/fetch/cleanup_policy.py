@@ -4,6 +4,8 @@ The log of a topic that was never compacted has a record or a marker at each off
 segment is gone from the leader's disk, or if the leader does not send what it has.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
+
 from kafka_lagoon.admin.configs import describe_configs
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
@@ -18,33 +20,39 @@ _LEAST_MS = 5_000
 
 
 class CleanupPolicies:
-    """The cleanup policies of topics, each requested once, when the first offset without a record is met."""
+    """The cleanup policies of topics, each requested once, when the first offset without a record is met.
+
+    `together` are topics that are requested with the first of them, because thousands of requests take long.
+    """
 
     def __init__(self, cluster: Cluster, limits: Limits) -> None:
         self._cluster, self._limits = cluster, limits
         self._policies: dict[str, str | None] = {}
 
-    def may_be_compacted(self, topic: str) -> bool:
+    def may_be_compacted(self, topic: str, together: Iterable[str] = ()) -> bool:
         """False if a topic is not compacted now. True also if no broker tells, such as without the right to see configs."""
         if topic not in self._policies:
-            self._policies[topic] = self._policy(topic)
+            self._policies |= self._requested([topic, *(set(together) - self._policies.keys() - {topic})])
         policy = self._policies[topic]
         return policy is None or COMPACT in policy
 
-    def explain(self, topic: str, counts: Counts) -> None:
+    def explain(self, topic: str, counts: Counts, together: Iterable[str] = ()) -> None:
         """Count offsets without records as lost instead of compacted, unless the topic may be compacted."""
-        if counts.compacted and not self.may_be_compacted(topic):
+        if counts.compacted and not self.may_be_compacted(topic, together):
             counts.lost, counts.compacted = counts.lost + counts.compacted, 0
 
-    def _policy(self, topic: str) -> str | None:
+    def _requested(self, topics: Sequence[str]) -> Mapping[str, str | None]:
         deadline = self._limits.waiting_for(BOOTSTRAP)
         if deadline.remaining() * 1000 < _LEAST_MS:
             deadline = Deadline.after(deadline.clock, _LEAST_MS)
         try:
-            described = describe_configs(self._cluster, TOPIC, [topic], deadline, [CLEANUP_POLICY])
+            described = describe_configs(self._cluster, TOPIC, topics, deadline, [CLEANUP_POLICY])
         except PipelineError:
-            return None
-        values = [
-            config.value for result in described.results for config in result.configs if config.name == CLEANUP_POLICY
-        ]
-        return values[0] if values else None
+            return dict.fromkeys(topics)
+        values = {
+            result.resource_name: config.value
+            for result in described.results
+            for config in result.configs
+            if config.name == CLEANUP_POLICY
+        }
+        return {topic: values.get(topic) for topic in topics}

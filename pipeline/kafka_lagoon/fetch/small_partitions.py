@@ -88,6 +88,7 @@ class SmallPartitions:
         largest_bytes = cluster.settings.receive_message_max_bytes - _OVERHEAD_OF_PARTITION * _MOST_AT_ONCE
         self._answer_bytes = min(options.fetch_bytes, max(largest_bytes, 1))
         self._policies = CleanupPolicies(cluster, limits)
+        self._topics: set[str] = set()  # of the group that is read
         self._silent: set[int] = set()  # brokers that gave no answer: their partitions are read alone
         self._columns = SharedColumns(options.decoding, read_committed=options.isolation_level == READ_COMMITTED)
         self._rows: list[tuple[Split, int]] = []
@@ -108,6 +109,7 @@ class SmallPartitions:
         A throttled answer is empty; the next request waits for its throttle time.
         """
         missing, is_first, throttled = splits, True, 0
+        self._topics = {split.topic for split in splits}
         while missing:
             answers = self._ask(missing, is_first=is_first)
             requested, missing, is_first = missing, [], False
@@ -145,7 +147,7 @@ class SmallPartitions:
             return False
         epochs = epoch_ranges(batches, split.from_offset, end)
         progress = SplitProgress(split)
-        self._policies.explain(split.topic, counts)
+        self._policies.explain(split.topic, counts, self._topics)
         progress.add(counts, (), end, epochs[-1].leader_epoch)
         progress.add_epochs(epochs)
         self.outcomes.append(progress.outcome)
