@@ -9,6 +9,7 @@ from kafka_lagoon.apply.live import Wanted, read_live
 from kafka_lagoon.apply.one_off_plan import OneOffPlan, plan_one_offs
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.fetch.ranges import LogBounds
+from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.admin.conftest import altering_apis, cluster, soon, topic_apis
@@ -16,6 +17,7 @@ from tests.admin.test_transactions import transaction
 from tests.apply.lives import desired
 from tests.apply.test_transaction_aborts import producer
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
+from tests.fake.faults import Altered, Fault
 
 __all__ = ["altering_apis", "cluster", "topic_apis"]  # fixtures of tests/admin
 pytestmark = pytest.mark.usefixtures("altering_apis")
@@ -75,6 +77,21 @@ def test_replicas_of_a_topic_are_moved_on_brokers_that_have_them(state: FakeClus
     assert ([one.resource.name for one in plan.actions], plan.failures) == (["wide-0 on broker 1"], [])
     plan = planned(cluster, text.format('topics = ["wide"]\npartitions = ["wide-1"]'))
     assert [failure.name for failure in plan.failures] == ["LOG_DIR_NOT_FOUND"]
+
+
+@pytest.mark.usefixtures("topic_apis")
+def test_many_moves_list_the_directories_of_a_broker_once(state: FakeCluster, cluster: Cluster) -> None:
+    """Other requests are only about the partitions of an action: a broker has thousands of others."""
+    requested: list[Any] = []
+
+    def watched(answer: Any) -> Any:
+        requested.append(answer)
+        return answer
+
+    state.faults.append(Fault(DESCRIBE_LOG_DIRS.key, Altered(watched), times=1_000))
+    move = '[[actions]]\naction = "move_replicas"\nbroker = {}\nlog_dir = "/b"\npartitions = ["orders-{}"]\n'
+    planned(cluster, "".join(move.format(number % 2 + 1, number) for number in range(4)))
+    assert len(requested) == 2 + 4
 
 
 def test_many_actions_read_the_cluster_once(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_lagoon.admin.groups import GroupListings, list_groups
-from kafka_lagoon.admin.log_dirs import Replica, describe_log_dirs, replica_places
+from kafka_lagoon.admin.log_dirs import LogDirs, Replica, describe_log_dirs, replica_places
 from kafka_lagoon.admin.transactions import describe_producers
 from kafka_lagoon.admin.voters import Voter
 from kafka_lagoon.apply.action import Action
@@ -60,7 +60,7 @@ class OneOffPlan:
 
 @dataclass(slots=True)
 class _Planner:
-    """Reads what one-off actions need, groups only once."""
+    """Reads what one-off actions need, groups and the directories of a broker only once."""
 
     cluster: Cluster
     desired: DesiredState
@@ -68,12 +68,18 @@ class _Planner:
     deadline: Deadline
     plan: OneOffPlan = field(default_factory=OneOffPlan)
     _listings: GroupListings | None = None
+    _log_dirs: dict[int, LogDirs] = field(default_factory=dict)
     _described: Mapping[TopicPartition, MetadataPartition] | None = None
 
     def groups(self) -> GroupListings:
         if self._listings is None:
             self._listings = list_groups(self.cluster, self.deadline)
         return self._listings
+
+    def log_dirs(self, broker_id: int) -> LogDirs:
+        if broker_id not in self._log_dirs:
+            self._log_dirs[broker_id] = describe_log_dirs(self.cluster, [broker_id], self.deadline)
+        return self._log_dirs[broker_id]
 
     def described(self) -> Mapping[TopicPartition, MetadataPartition]:
         """The cluster's partitions, put in order once."""
@@ -132,7 +138,7 @@ def _elect(planner: _Planner, wanted: ElectLeaders) -> None:
 
 
 def _move(planner: _Planner, wanted: MoveReplicas) -> None:
-    there = describe_log_dirs(planner.cluster, [wanted.broker], planner.deadline)
+    there = planner.log_dirs(wanted.broker)
     answer = there.answers.get(wanted.broker)
     if wanted.broker not in planner.live.racks:
         planner.fault((*wanted.path, "broker"), f"there is no broker {wanted.broker}")
