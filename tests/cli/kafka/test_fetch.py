@@ -6,16 +6,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from kafka_lagoon.cli.kafka import reading
+from kafka_lagoon.cli.kafka import fetch, reading
+from kafka_lagoon.cli.kafka.fetch_ranges import FetchRange, Missing
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.records.encoding import Record, encode_batch
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.cli.kafka.conftest import Ask
+from tests.clock import Hands
 from tests.fake.batches import aborted, marker
 from tests.fake.cluster import FakeBatch, FakeCluster, FakePartition
 from tests.fake.faults import Close, Fault
@@ -49,6 +53,22 @@ def odd(state: FakeCluster) -> FakePartition:
     (log,) = state.add_topic("odd", 1, end=0).partitions
     append(log, *ODD)
     return log
+
+
+def test_the_rest_after_a_timeout() -> None:
+    """The note has the next offset of every partition, and not only of the one whose record came too late."""
+    hands, missing = Hands(), Missing()
+    ranges = {TopicPartition("news", number): FetchRange(10 * number, 100, 100) for number in range(3)}
+    arriving = iter([(0, 4), (1, 12), (1, 13), (0, 7)])
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for partition, offset in arriving:
+            yield {"partition": partition, "offset": offset}
+            hands.clock().sleep(0.3)
+
+    until = Deadline.after(hands.clock(), 800)
+    assert len(list(fetch._in_time(rows(), until, "news", ranges, missing))) == 3
+    assert missing.notes == ["--timeout: not all is read; the rest: --from news:0=5,news:1=14,news:2=20"]
 
 
 def test_arguments_are_read_at_once() -> None:

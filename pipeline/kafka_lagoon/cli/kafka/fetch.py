@@ -171,7 +171,7 @@ def _rows(
     if options.follow:
         return following(cluster, source, ranges, missing, until)
     rows = (by_time if options.by_time else by_partition)(cluster, source, ranges, missing)
-    return _in_time(rows, until, missing) if until else rows
+    return _in_time(rows, until, source.topic, ranges, missing) if until else rows
 
 
 def _stall_timeout_ms(context: ClusterContext) -> int:
@@ -192,13 +192,20 @@ def _options(options: Namespace, stall_timeout_ms: int) -> ReadOptions:
     )
 
 
-def _in_time(rows: Iterator[Row], until: Deadline, missing: Missing) -> Iterator[Row]:
+def _in_time(
+    rows: Iterator[Row], until: Deadline, topic: str, ranges: Mapping[TopicPartition, FetchRange], missing: Missing
+) -> Iterator[Row]:
+    """Yield rows until the deadline; then a note has what --from takes to read the rest.
+
+    It names every partition, because --from reads the others from their start.
+    """
+    left = {partition.partition: offsets.start for partition, offsets in ranges.items()}
     for row in rows:
         if until.passed():
-            missing.notes.append(
-                f"--timeout: not all is read, the next offset of partition {row['partition']} is {row['offset']}"
-            )
+            rest = ",".join(f"{topic}:{number}={offset}" for number, offset in sorted(left.items()))
+            missing.notes.append(f"--timeout: not all is read; the rest: --from {rest}")
             return
+        left[row["partition"]] = row["offset"] + 1
         yield row
 
 
