@@ -1,6 +1,6 @@
 """The kind of the jobs: each run begins with an event `run_started`, which names the settings file.
 
-It ends with an event `run_finished`, even if settings or arguments are wrong.
+It ends with an event `run_finished`, even if settings are wrong. Arguments that are wrong are lines only (see `with_event`).
 """
 
 import sys
