@@ -11,7 +11,7 @@ from kafka_lagoon.apply.diff import diff
 from kafka_lagoon.apply.imports import import_state
 from kafka_lagoon.apply.live import Live, Wanted, read_live
 from kafka_lagoon.apply.one_off_plan import plan_one_offs
-from kafka_lagoon.apply.plan import wanted_of
+from kafka_lagoon.apply.plan import plan_state, wanted_of
 from kafka_lagoon.cli.output import failure_lines
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
@@ -137,6 +137,30 @@ def test_what_cannot_be_read_is_a_failure(state: FakeCluster, connect: Callable[
     live = read_live(connect(), wanted, soon())
     assert {failure.api for failure in live.failures} == {api.name for api in apis}
     assert (live.acls, live.quotas, live.scram_users, live.configs["topic"]) == (None, None, None, {})
+
+
+@pytest.mark.usefixtures("altering_apis", "topic_apis")
+def test_owned_principals_of_which_a_cluster_has_only_acls_or_only_users(
+    state: FakeCluster, connect: Callable[[], Cluster]
+) -> None:
+    """Without an authorizer no ACL is left to delete: a file that owns principals can be applied, unless it names ACLs."""
+    owns = '[owns]\nprincipals = [".*"]\n'
+    rule = (
+        '[[acls]]\nprincipal = "User:a"\nresource_type = "TOPIC"\nresource_name = "t"\n'
+        'operation = "READ"\npermission = "ALLOW"\n'
+    )
+
+    def failed(text: str) -> list[str]:
+        with connect() as cluster:
+            wanted = replace(desired(text), cluster_id=str(cluster.cluster_id))
+            return [failure.api for failure in plan_state(cluster, wanted, soon()).failures]
+
+    assert state.acls is None
+    assert failed(owns) == []
+    assert failed(owns + rule) == [DESCRIBE_ACLS.name]
+    state.acls = ()
+    state.missing = {node: {DESCRIBE_USER_SCRAM_CREDENTIALS.key} for node in (1, 2, 3)}
+    assert failed(owns + rule) == []
 
 
 def test_a_subscription_that_brokers_describe_without_keys(state: FakeCluster, cluster: Cluster) -> None:

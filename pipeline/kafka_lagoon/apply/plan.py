@@ -20,6 +20,9 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
+from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS
+from kafka_lagoon.protocol.messages.describe_user_scram_credentials import DESCRIBE_USER_SCRAM_CREDENTIALS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +69,22 @@ def plan_state(cluster: Cluster, desired: DesiredState, deadline: Deadline) -> P
             *partition_notes(actions),
         ],
         undone=once.undone,
-        failures=[*live.failures, *once.failures, *cluster.refusals],
+        failures=[
+            *(failure for failure in live.failures if not _is_without(failure, desired)),
+            *once.failures,
+            *cluster.refusals,
+        ],
     )
+
+
+def _is_without(failure: Failure, desired: DesiredState) -> bool:
+    """True if the brokers have no resources of a kind of which the file names none: then there is nothing to delete.
+
+    owns.principals is about ACLs and users. A cluster may have one of them alone.
+    """
+    named = {DESCRIBE_ACLS.name: desired.acls, DESCRIBE_USER_SCRAM_CREDENTIALS.name: desired.scram_users}
+    is_without = failure.code == SECURITY_DISABLED or failure.is_too_old
+    return is_without and failure.api in named and not named[failure.api]
 
 
 def wanted_of(desired: DesiredState) -> Wanted:
