@@ -14,7 +14,14 @@ from kafka_lagoon.client.cluster import Cluster, metadata_request
 from kafka_lagoon.client.session import Session
 from kafka_lagoon.client.transport import Transport
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import ConnectionFailed, ConnectionLost, FrameTooLarge
+from kafka_lagoon.errors import (
+    ConnectionFailed,
+    ConnectionLost,
+    CorrelationMismatch,
+    DecodeError,
+    EncodeError,
+    FrameTooLarge,
+)
 from kafka_lagoon.protocol.messages.fetch import BY_NAME, FETCH, FetchPartition, FetchRequest, FetchTopic
 from kafka_lagoon.protocol.messages.metadata import CREATES_NOTHING, METADATA
 from kafka_lagoon.protocol.messages.produce import NO_ACKS, PRODUCE, ProduceRequest
@@ -185,6 +192,22 @@ def test_calls_that_were_never_sent(state: FakeCluster, connect: Callable[..., C
     assert {type(error) for error in errors} == {ConnectionLost}
     assert ": not sent: " in str(errors[-1])
     assert state.count(METADATA.key, 1) - before <= 2
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (DecodeError("ProduceResponse", 9, 4, "short"), True),
+        (CorrelationMismatch(3, 4), True),
+        (EncodeError("ProduceRequest", 9, "acks", "out of range"), False),
+        (ConnectionLost("kafka-1:9092", "exchange", "closed", 1), True),
+        (ConnectionLost("kafka-1:9092", "not sent", "closed", 1), False),
+        (ConnectionFailed("kafka-1:9092", "connect", "refused"), False),
+    ],
+)
+def test_requests_that_may_have_arrived(error: Exception, expected: bool) -> None:
+    """An answer that cannot be read is an answer: the broker has the request, and may have carried it out."""
+    assert may_have_arrived(error) == expected
 
 
 def test_calls_behind_one_that_only_reads(state: FakeCluster, connect: Callable[..., Cluster]) -> None:

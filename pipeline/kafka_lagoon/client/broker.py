@@ -7,7 +7,7 @@ its own request only.
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 from kafka_lagoon.client.connection import ReceivedResponse
 from kafka_lagoon.client.impossible_values import impossible_value
@@ -21,6 +21,7 @@ from kafka_lagoon.errors import (
     ConnectionFailed,
     ConnectionLost,
     DeadlinePassed,
+    EncodeError,
     FrameTooLarge,
     PipelineError,
     UnsupportedVersion,
@@ -273,14 +274,16 @@ def _may_succeed_again(error: PipelineError) -> bool:
     return isinstance(error, ConnectionFailed) and error.phase in (*_ADDRESS_PHASES, "exchange")
 
 
-def may_have_arrived(error: object) -> TypeGuard[ConnectionFailed]:
-    """True if the broker may have received, and processed, a request that was not answered."""
+def may_have_arrived(error: object) -> bool:
+    """True if the broker may have received, and processed, a request without an answer that can be read."""
+    if isinstance(error, WireError):
+        return not isinstance(error, EncodeError)
     return isinstance(error, ConnectionFailed) and error.phase == "exchange"
 
 
 def _before_sending(error: PipelineError) -> PipelineError:
     """The error of a call that still waited to be sent when the connection failed during the calls before it."""
-    if not may_have_arrived(error):
+    if not isinstance(error, ConnectionFailed) or error.phase != "exchange":
         return error
     unsent = copy(error)
     unsent.phase = _NOT_SENT
