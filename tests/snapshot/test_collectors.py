@@ -38,7 +38,7 @@ from kafka_lagoon.snapshot.collection import Collector, Phase
 from kafka_lagoon.snapshot.collectors import COLLECTORS, required_permissions, skipped_tables
 from kafka_lagoon.snapshot.coverage import SKIPPED
 from kafka_lagoon.snapshot.quotas import QUOTAS
-from kafka_lagoon.tables.security_rows import AclRow
+from kafka_lagoon.tables.security_rows import AclRow, ScramUserRow
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot
 from kafka_lagoon.tables.table_states import StoredTable
 from tests.clock import CLOCK
@@ -51,6 +51,7 @@ from tests.fake.oddities import altered, every_shape
 from tests.nulls import unexplained_of
 from tests.security_samples import quotas, scram_user, token
 from tests.short_timeouts import short_timeouts
+from tests.snapshot.test_scram_users import UNACCEPTABLE_CREDENTIAL
 
 Speak = Callable[[Any, Callable[[], Any]], None]
 
@@ -327,6 +328,23 @@ def test_what_failed_is_never_taken_for_the_same() -> None:
     refused = captured(state, stored=stored_by(empty))
     assert outcomes(refused)["scram_users"] == "failed"
     assert "scram_users" not in refused.stored_elsewhere | stored_by(refused).keys()
+
+
+@pytest.mark.usefixtures("speak_everything")
+def test_a_scram_user_that_is_not_described_is_a_failure() -> None:
+    """A failure of the list keeps views from taking the user's credentials for removed."""
+    state = everything()
+    state.scram_users = (scram_user("a", 1), scram_user("b", error_code=UNACCEPTABLE_CREDENTIAL))
+    taken = captured(state)
+    assert [(row.user, row.problem) for row in taken.of(ScramUserRow)] == [
+        ("a", None),
+        ("b", "UNACCEPTABLE_CREDENTIAL"),
+    ]
+    failures = [row for row in taken.of(CollectionFailureRow) if row.api == "DescribeUserScramCredentials"]
+    assert [(row.scope_type, row.scope, row.error_name) for row in failures] == [
+        ("list", "SCRAM user b", "UNACCEPTABLE_CREDENTIAL")
+    ]
+    assert outcomes(taken)["scram_users"] == "partial"
 
 
 def test_every_table_says_how_it_was_collected(speak: Speak) -> None:

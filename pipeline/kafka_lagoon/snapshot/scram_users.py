@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.admin.scram import describe_scram_users
-from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.protocol.acls import CLUSTER, DESCRIBE
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import (
@@ -37,7 +37,15 @@ def _scram_user_row(user: str, info: ScramCredentialInfo) -> ScramUserRow:
 
 def _collect(collection: Collection) -> Collected:
     results = describe_scram_users(collection.cluster, collection.deadline)
-    return Collected([], [results]) if isinstance(results, Failure) else Collected(list(scram_user_rows(results)))
+    if isinstance(results, Failure):
+        return Collected([], [results])
+    # Without a failure, topology_changes would show the user as removed, and as added by the next snapshot.
+    failures = [
+        failure_of(DESCRIBE_USER_SCRAM_CREDENTIALS, Scope.list(f"SCRAM user {result.user}"), result.error_code)
+        for result in results
+        if result.error_code
+    ]
+    return Collected(list(scram_user_rows(results)), failures)
 
 
 SCRAM_USERS = Collector(
