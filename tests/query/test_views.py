@@ -292,7 +292,7 @@ def test_lag_by_group_says_what_its_sums_leave_out(filled: Warehouse) -> None:
             ("default", "busy", "Stable", 2, 2, 4, 2, 3, 5, "a", 0, None),
             ("default", "idle", "Empty", 0, 1, 1, 0, None, None, None, None, None),
             ("default", "hidden", None, None, 0, 0, 0, None, None, None, None, "GROUP_AUTHORIZATION_FAILED"),
-            ("default", "tied", None, None, 2, 3, 3, 21, 7, "b", 1, None),
+            ("default", "tied", None, None, 2, 3, 3, 21, 7, "a", 0, None),
             ("other", "idle", "Empty", 0, 1, 1, 1, 1, 1, "z", 9, None),
         ],
     )

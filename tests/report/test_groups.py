@@ -108,6 +108,17 @@ def test_a_stopped_group_before_a_record_of_no_possible_time(tmp_path: Path, tim
         assert "billing" in render([cluster_page(scope)], "", 0)
 
 
+def test_partitions_with_the_same_lag(tmp_path: Path) -> None:
+    """The first by topic and number is the worst, in whatever order the rows are stored."""
+    places = [("payments", 0), ("orders", 10), ("orders", 2), ("audit", 0)]
+    facts = [lag_row("billing", topic, number, lag=0 if topic == "audit" else 7) for topic, number in places]
+    facts += [row(ConsumerGroupRow, group_id="billing", state="Stable", members=1)]
+    made = make_lake(tmp_path, [snapshot(1, *facts, status="complete", groups=1)])
+    with opened(made, RELATIONS) as ask:
+        (scope,) = scopes(ask, None, None, 24)
+        assert groups_of(scope)[0].worst_partition == "topic orders, partition 2"
+
+
 def test_a_share_group(tmp_path: Path) -> None:
     """It has no age, and none is missing; what it has not begun to read is counted as what has no commit."""
     share = {"group_type": "share"}

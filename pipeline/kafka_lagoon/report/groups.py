@@ -138,8 +138,10 @@ def _reasons() -> str:
     """A query for the reasons of unknown sums; conditions and GROUP BY group_id follow it."""
     return f"""
         SELECT group_id, count(CASE WHEN {UNCOMMITTED} THEN 1 END) AS uncommitted,
-          max_by(concat('topic ', topic, ', partition ', CAST(partition AS STRING)), CASE WHEN lag > 0 THEN lag END)
-            AS worst_partition,
+          min_by(
+            concat('topic ', topic, ', partition ', CAST(partition AS STRING)),
+            CASE WHEN lag > 0 THEN (-lag, topic, partition) END
+          ) AS worst_partition,
           min(CASE WHEN {UNKNOWN_LAG} THEN coalesce(problem, 'no reason given') END) AS lag_problem,
           min(CASE WHEN {UNKNOWN_TIME} THEN coalesce(time_lag_problem, problem, 'no reason given') END) AS time_problem
         FROM {LAG_TABLE} WHERE"""  # noqa: S608  names of ours

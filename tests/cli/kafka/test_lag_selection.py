@@ -128,6 +128,14 @@ def test_a_share_group_whose_coordinator_counts_no_lag(state: FakeCluster, ask: 
     assert (shown.code, shown.err) == (3, "lagoon: lag not known of 1 partition, e.g. sharing orders-0\n")
 
 
+@pytest.mark.usefixtures("sharing")
+def test_a_limit_names_the_first_of_equal_rows(state: FakeCluster, ask: Ask) -> None:
+    """Rows of share groups come after others, and lines name the first by group, topic and partition."""
+    state.groups["zoo"] = FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(95)})
+    shown = ask("lag", "--fail-above", "lag=4", "sharing", "zoo")
+    assert shown.err.startswith("lagoon: lag above 4: 2 partitions, highest 5 (sharing orders-0)")
+
+
 def test_groups_that_are_stopped_on_purpose(state: FakeCluster, ask: Ask, tmp_path: Path) -> None:
     """The settings [expected] leave them out of limits on lag, and a line names them; lost records count."""
     conf = tmp_path / "lagoon.toml"

@@ -96,6 +96,25 @@ def test_a_pattern_is_that_of_the_live_verb(tmp_path: Path, run: Ask, pattern: s
     assert left == [name for name in names if re.fullmatch(pattern, name)]
 
 
+def test_a_limit_names_the_first_of_equal_rows(tmp_path: Path, run: Ask) -> None:
+    """The first by group, topic and number of those with the highest value, and of those whose value is not known."""
+    places = [("b", "t", 2), ("b", "t", 10), ("a", "u", 0), ("a", "t", 10), ("a", "t", 9)]
+    rows = [
+        row
+        for group_id, topic, number in places
+        for row in (
+            lag_row(group_id, topic, number, lag=7, records_lost=0),
+            lag_row(group_id, f"unknown-{topic}", number, lag=None, lag_basis="unknown", records_lost=0),
+        )
+    ]
+    rows += [group("a"), group("b")]
+    make_lake(tmp_path, (snapshot(1, *rows, status="complete"),))
+    shown = run("lag", "--fail-above", "lag,total=9", "--warehouse", str(tmp_path))
+    assert "lag above 0: 5 partitions, highest 7 (a t-9)" in shown.err
+    assert "lag not known of 5 partitions, e.g. a unknown-t-9" in shown.err
+    assert "total above 9: 2 groups, highest 21 (a)" in shown.err
+
+
 def test_a_pattern_that_matches_many_groups(tmp_path: Path, run: Ask) -> None:
     """The statement names them in one value, whatever characters the names have."""
     names = [f"many {HOSTILE}{number:03d}\ue000" for number in range(150)]

@@ -150,6 +150,7 @@ def complaints(
     group, a line says so, because nothing would pass a limit. A topic that no group reads is no fault: there is no lag.
     """
     limits: Sequence[Threshold] = options.fail_above
+    rows = sorted(rows, key=_by_name)  # of rows with the same value, lines name the first, as those of `lagoon lag` do
     running, running_totals = ([row for row in some if row.group_id not in stopped] for some in (rows, totals))
     lines = chain.from_iterable(
         _lines(running, running_totals, limit) if limit.name in OF_RUNNING_GROUPS else _lines(rows, totals, limit)

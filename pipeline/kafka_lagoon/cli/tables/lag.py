@@ -51,6 +51,7 @@ from kafka_lagoon.query.group_sums import (
 from kafka_lagoon.query.statements import tuples
 
 _PLACE = "concat(group_id, ' ', topic, '-', CAST(partition AS STRING))"
+_ORDER = "group_id, topic, partition"
 
 # Every dash has its reason beside it: that of the lag, else that of the time.
 _REASON = f"coalesce(problem, time_lag_problem, CASE WHEN {UNCOMMITTED} THEN 'no commit' END)"
@@ -210,16 +211,16 @@ def _limit_lines(context: TablesContext, every: Condition, limit: Threshold) -> 
             yield from age_lines(limit, context)
         case "total":
             sums = f"{SUMS_OF_GROUPS} {rows} GROUP BY cluster, snapshot_id, group_id"
-            total = measured(context, limit, sums, rows.values, "lag", "unknown_lags > 0", "group_id")
+            total = measured(context, limit, sums, rows.values, "lag", "unknown_lags > 0", "group_id", "group_id")
             yield from lines_of(limit, total, "groups")
         case "time":
-            oldest = measured(context, limit, source, rows.values, TIME_LAG, UNKNOWN_TIME, _PLACE)
+            oldest = measured(context, limit, source, rows.values, TIME_LAG, UNKNOWN_TIME, _PLACE, _ORDER)
             yield from lines_of(limit, oldest, "partitions")
         case "lost":
-            lost = measured(context, limit, source, rows.values, "records_lost", UNKNOWN_LOSS, _PLACE)
+            lost = measured(context, limit, source, rows.values, "records_lost", UNKNOWN_LOSS, _PLACE, _ORDER)
             yield from lines_of(limit, lost, "partitions")
         case _:
-            largest = measured(context, limit, source, rows.values, "lag", UNKNOWN_LAG, _PLACE)
+            largest = measured(context, limit, source, rows.values, "lag", UNKNOWN_LAG, _PLACE, _ORDER)
             yield from lines_of(limit, largest, "partitions")
 
 

@@ -18,13 +18,18 @@ def measured(
     value: str,
     unknown: str,
     place: str,
+    order: str,
 ) -> Measured:
-    """Count the rows of `source` with a `value` above the limit, and those with an `unknown` value; `place` names a row."""
+    """Count the rows of `source` with a `value` above the limit, and those with an `unknown` value.
+
+    `place` names a row: of those with the highest value, and of those with an unknown one, the first in this `order`.
+    """
     if len(context.snapshots) > 1:
-        place = f"concat(cluster, ' ', {place})"
+        place, order = f"concat(cluster, ' ', {place})", f"cluster, {order}"
     statement = f"""
-        SELECT count(CASE WHEN {value} > ? THEN 1 END), max({value}), max_by({place}, {value}),
-          count(CASE WHEN {unknown} THEN 1 END), min(CASE WHEN {unknown} THEN {place} END)
+        SELECT count(CASE WHEN {value} > ? THEN 1 END), max({value}),
+          min_by({place}, CASE WHEN {value} IS NOT NULL THEN (-({value}), {order}) END),
+          count(CASE WHEN {unknown} THEN 1 END), min_by({place}, CASE WHEN {unknown} THEN ({order}) END)
         FROM ({source}) AS rows"""  # noqa: S608  names of ours
     ((above, highest, where, unknowns, unknown_where),) = tuples(context.ask(statement, limit.limit, *values))
     return Measured(

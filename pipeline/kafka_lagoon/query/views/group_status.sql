@@ -7,7 +7,7 @@ CREATE OR REPLACE VIEW group_status (
   group_id COMMENT 'group.id of the group; it can be any text, so escape it in output.',
   group_state COMMENT 'State of the group as Kafka spells it; null if unknown.',
   status COMMENT 'The worst of its partitions in view group_partition_status, in the order of Burrow: OK, WARN, STOP, STALL, REWIND. Null if no status is known.',
-  worst_topic COMMENT 'Topic of the partition with that status, the partition with the largest lag if there are several; null if status is null.',
+  worst_topic COMMENT 'Topic of the partition with that status, the partition with the largest lag if there are several, and the first by topic and partition of these; null if status is null.',
   worst_partition COMMENT 'Number of that partition; null if status is null.',
   worst_lag COMMENT 'Lag of that partition; null if status is null.',
   partitions COMMENT 'Partitions of the group in table consumer_lag.',

@@ -12,7 +12,7 @@ CREATE OR REPLACE VIEW lag_by_group (
   known_partitions COMMENT 'Partitions whose lag is known: lag and worst_lag are about these only.',
   lag COMMENT 'Sum of lag over known_partitions, in which negative lags count, too, cut to 2^63-1 and -(2^63-1); null if there are none.',
   worst_lag COMMENT 'Largest lag of a partition; null if no lag is known.',
-  worst_topic COMMENT 'Topic of that partition.',
+  worst_topic COMMENT 'Topic of that partition, the first by topic and partition if there are several.',
   worst_partition COMMENT 'Number of that partition.',
   uncommitted_partitions COMMENT 'Partitions without a commit, or that a share group has not read from yet, whose lag is therefore null.',
   unowned_partitions COMMENT 'Partitions without a known owner: all of them while a classic group rebalances, or if it could not be described.',
@@ -70,7 +70,7 @@ LEFT JOIN (
       lag_now.*,
       row_number() OVER (
         PARTITION BY snapshot_id, group_id
-        ORDER BY lag DESC NULLS LAST, topic DESC, partition DESC
+        ORDER BY lag DESC NULLS LAST, topic, partition
       ) AS lag_rank
     FROM lag_now
   ) AS ranked
