@@ -39,7 +39,8 @@ def failures_of(scope: Scope) -> list[FailureRow]:
     """The failures of the snapshot."""
     statement = f"""
         SELECT api, broker_id, scope, items, error_name, message FROM collection_failures
-        WHERE {of(scope.snapshot)} ORDER BY coalesce(items, 1) DESC, api, broker_id, error_name"""  # noqa: S608  names of ours
+        WHERE {of(scope.snapshot)} ORDER BY coalesce(items, 1) DESC, api, broker_id NULLS LAST,
+          error_name"""  # noqa: S608  names of ours
     return scope.read(FailureRow, statement, *ids(scope.snapshot))
 
 

@@ -16,6 +16,7 @@ _WORST_CHANGE = (
     "CASE change_type WHEN 'truncated' THEN 0 WHEN 'recreated' THEN 1 WHEN 'moved_back' THEN 2 WHEN 'removed' THEN 3 "
     "WHEN 'changed' THEN 4 ELSE 5 END"
 )
+_BY_NAME = "entity_type, entity NULLS LAST, attribute NULLS LAST"  # without these words Spark has nulls first
 
 
 @frozen(kw_only=False)
@@ -161,9 +162,9 @@ def _changes_of(scope: Scope, days: str, most: int) -> list[tuple[Any, ...]]:
         UNION ALL
         SELECT * FROM (
           SELECT changes.*, CAST(NULL AS BIGINT) AS number FROM changes
-          ORDER BY captured_ms DESC, {_WORST_CHANGE}, entity_type, entity, attribute LIMIT {most}
+          ORDER BY captured_ms DESC, {_WORST_CHANGE}, {_BY_NAME} LIMIT {most}
         ) AS newest
-        ORDER BY captured_ms DESC NULLS LAST, {_WORST_CHANGE}, entity_type, entity, attribute"""  # noqa: S608  names of ours
+        ORDER BY captured_ms DESC NULLS LAST, {_WORST_CHANGE}, {_BY_NAME}"""  # noqa: S608  names of ours
     return scope.rows(statement, scope.snapshot.cluster)
 
 
@@ -186,7 +187,7 @@ def differences_of(scope: Scope, clusters: Sequence[str]) -> tuple[list[Differen
         SELECT other_cluster, difference, entity_type, entity, attribute, value, other_value, is_proven, problem,
           other_problem, count(*) OVER (), sum({is_unknown}) OVER ()
         FROM cluster_differences WHERE cluster = ? AND other_cluster IN ({marks})
-        ORDER BY {is_unknown}, other_cluster, entity_type, entity, attribute
+        ORDER BY {is_unknown}, other_cluster, {_BY_NAME}
         LIMIT {MOST}"""  # noqa: S608  names of ours
     rows = scope.rows(statement, scope.snapshot.cluster, *clusters)
     total, unknown = rows[0][-2:] if rows else (0, 0)

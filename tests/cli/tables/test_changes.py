@@ -2,6 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -12,7 +15,9 @@ from kafka_lagoon.cli.tables.changes import ENTITIES, TYPES
 from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.query.views import column_comments
 from tests.cli.tables.conftest import Ask
+from tests.clock import CLOCK
 from tests.effort import first
+from tests.query.views.worked_examples import lake_of_text
 
 pytestmark = pytest.mark.long
 
@@ -23,6 +28,26 @@ EVERY = [
     ("changed", "partition", "orders-0", "leader_id", "1", None),
     ("added", "topic", "new", None, None, "N"),
 ]
+
+A_TOPIC_THAT_GROWS = """
+== default
+snapshots | captured_at | topics
+1         | 10:00       | 1
+2         | 10:10       | 2
+3         | 10:20       | 2
+
+coverage | api      | requests | visibility
+1        | Metadata | 1        | complete
+2        | Metadata | 1        | complete
+3        | Metadata | 1        | complete
+
+topics | topic | topic_id | partitions
+1      | other | O        | 1
+2      | other | O        | 1
+2      | new   | N        | 1
+3      | other | O        | 1
+3      | new   | N        | 2
+"""
 
 
 def changes(ask: Ask, *argv: str) -> list[tuple[str | None, ...]]:
@@ -59,6 +84,28 @@ def test_the_changes_beyond_a_limit_are_counted_as_they_come(ask: Ask, monkeypat
     lines = ask("changes", *DEFAULT, "-n", "1").out.splitlines()
     assert "and 3 more" in lines
     assert sum("topology_changes" in statement for statement in statements) == 1
+
+
+def test_an_entity_comes_after_its_attributes_in_spark_too(
+    tmp_path: Path, run: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark has nulls first unless the order says otherwise, and -n shows the first rows."""
+    as_it_is = duckdb_engine._connect
+
+    def connect_with_order_of_spark() -> duckdb.DuckDBPyConnection:
+        connection = as_it_is()
+        connection.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
+        return connection
+
+    monkeypatch.setattr(duckdb_engine, "_connect", connect_with_order_of_spark)
+    now_ms = round(datetime(2026, 11, 20, 10, 30, tzinfo=UTC).timestamp() * 1000)
+    monkeypatch.setattr("kafka_lagoon.clock.SYSTEM_CLOCK", replace(CLOCK, now_ms=lambda: now_ms))
+    lake = lake_of_text(tmp_path, A_TOPIC_THAT_GROWS)
+    shown = run("changes", "--json", "--since", "2026-11-20", "--sort", "name", "--warehouse", str(lake))
+    assert [(row["change_type"], row["attribute"]) for row in shown.rows("change")] == [
+        ("changed", "partitions"),
+        ("added", None),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ _ENTITIES_OF_TYPE = {"truncated": {"partition"}, "recreated": {"topic"}, "moved_
 _WITH_TOPIC, _WITH_GROUP = {*_OF_TOPICS, "config", "group_partition"}, {*_OF_GROUPS, "config"}
 ALL = "changes"
 _WORST = "CASE change_type {} END".format(" ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(TYPES)))
-_BY_NAME = "cluster, entity_type, entity, attribute"
+_BY_NAME = "cluster, entity_type, entity, attribute NULLS LAST"  # without these words Spark has nulls first
 _SORTS = {
     "time": f"captured_at DESC, {_WORST}, {_BY_NAME}",
     "worst": f"{_WORST}, captured_at DESC, {_BY_NAME}",

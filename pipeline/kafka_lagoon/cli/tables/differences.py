@@ -13,7 +13,7 @@ from kafka_lagoon.query.statements import tuples
 _VIEW = "cluster_differences"
 ENTITIES = ("topic", "config", "acl", "quota", "scram_user", "feature", "group")
 ALL = "differences"
-_ORDER = "CASE difference WHEN 'unknown' THEN 1 ELSE 0 END, entity_type, entity, attribute"
+_ORDER = "CASE difference WHEN 'unknown' THEN 1 ELSE 0 END, entity_type, entity NULLS LAST, attribute NULLS LAST"
 _COLUMNS = ("difference", "entity_type", "entity", "attribute", "value", "other_value", "problem", "other_problem")
 # Entities without a name, all of a type, may be among those of a filter.
 _OF_TOPICS, _OF_GROUPS = ("topic", "config"), ("group", "config")
