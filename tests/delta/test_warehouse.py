@@ -252,6 +252,11 @@ def test_a_catalog_holds_tables_and_views(spark: SparkSession, tmp_path: Path) -
         make_available(warehouse, ["lag_now"])
         assert [one["group_id"] for one in spark.sql("SELECT * FROM `kafka_state`.lag_now").collect()] == ["g"]
         assert spark.catalog.getTable("snapshots").description == BY_NAME["snapshots"].comment
+        spark.sql("DROP TABLE `kafka_state`.acls")
+        with pytest.raises(
+            TableError, match=r"^table acls in `spark_catalog`\.`kafka_state` is not there: the first run"
+        ):
+            make_available(find_warehouse(spark, place), ["acls_published"])
     finally:
         spark.sql("USE spark_catalog.default")
         spark.sql("DROP SCHEMA `kafka_state` CASCADE")

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.delta.warehouse import Warehouse
@@ -71,12 +71,13 @@ def make_available(warehouse: Warehouse, names: Iterable[str] = NAMES) -> None:
     """Create temporary views with these `names` over a folder, or real views in a catalog.
 
     The catalog's schema becomes the current one. In a folder, a table that a later version added is empty until a run of that
-    version creates it. TableError if a table cannot be read or a view not be created.
+    version creates it, and a column that it added is null. TableError if a table cannot be read or a view not be created.
     """
     wanted = with_needs(names)
     try:
         if warehouse.in_catalog:
             _use_schema(warehouse)
+            _refuse_older(warehouse, wanted)
         else:
             _show_tables(warehouse, wanted)
         for view in VIEWS:
@@ -117,6 +118,21 @@ def _use_schema(warehouse: Warehouse) -> None:
     warehouse.spark.sql(f"USE {warehouse.name}")
 
 
+def _refuse_older(warehouse: Warehouse, wanted: set[str]) -> None:
+    """TableError if views of this version need tables or columns that an earlier version did not make.
+
+    Views in a catalog outlast the session, so they cannot read temporary views that would add empty tables and null columns.
+    """
+    for table in in_order_of_reading(wanted):
+        lacking = "is not there"
+        if table.name in warehouse.locations:
+            missing = _missing_columns(table, warehouse.spark.table(warehouse.identifiers[table.name]))
+            lacking = f"lacks columns of this version ({', '.join(field.name for field in missing)})" if missing else ""
+        if lacking:
+            cure = "the first run of this version that writes it adds what is missing"
+            raise TableError(f"table {table.name} in {warehouse.name} {lacking}: {cure}")
+
+
 def _show_tables(warehouse: Warehouse, wanted: set[str]) -> None:
     for table in in_order_of_reading(wanted):
         rows = (
@@ -129,8 +145,13 @@ def _show_tables(warehouse: Warehouse, wanted: set[str]) -> None:
 
 def _as_declared(table: Table, rows: DataFrame) -> DataFrame:
     """The rows with nulls for columns that a later version of Kafka Lagoon added; SchemaChanged if other columns differ."""
+    missing = _missing_columns(table, rows)
+    return rows.select("*", *(functions.lit(None).cast(field.dataType).alias(field.name) for field in missing))
+
+
+def _missing_columns(table: Table, rows: DataFrame) -> list[StructField]:
+    """The columns that a later version of Kafka Lagoon added; SchemaChanged if other columns differ."""
     faults = differences(table, rows.schema.jsonValue()["fields"], (table.partition_by,))
     if faults:
         raise SchemaChanged(f"table {table.name} is not as we made it: {'; '.join(faults)}")
-    missing = [field for field in StructType.fromJson(table.delta_schema()) if field.name not in rows.columns]
-    return rows.select("*", *(functions.lit(None).cast(field.dataType).alias(field.name) for field in missing))
+    return [field for field in StructType.fromJson(table.delta_schema()) if field.name not in rows.columns]
