@@ -4,11 +4,11 @@
 in Python.
 """
 
+from kafka_lagoon.group_lag import LOG_START, SHARE
 from kafka_lagoon.integers import MOST_INT64
 
 LAG_TABLE = "consumer_lag_published"
-SHARE = "share"  # value of column group_type
-UNCOMMITTED = "lag_basis = 'log_start'"
+UNCOMMITTED = f"lag_basis = '{LOG_START}'"
 # Share groups have no position: neither a first unread record with an age, nor a commit that may be below the start of the log.
 _HAS_POSITION = f"NOT {UNCOMMITTED} AND coalesce(group_type, '') <> '{SHARE}'"
 # Age of the first unread record: 0 if nothing is unread; null if unknown, and for share groups.

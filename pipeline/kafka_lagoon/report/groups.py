@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.group_lag import SHARE
 from kafka_lagoon.query.group_sums import (
     KNOWN_AGE,
     LAG_TABLE,
-    SHARE,
     SUMS_OF_GROUPS,
     TIME_LAG,
     UNCOMMITTED,
