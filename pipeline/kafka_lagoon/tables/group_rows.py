@@ -131,7 +131,8 @@ class CommittedOffsetRow:
     group_id: str = column("group.id of the group.")
     topic: str = column("Name of the topic, which may have been deleted since.")
     topic_id: str | None = column(
-        "Id of the topic (22 characters, base64url); null if the brokers give none, as for a topic that does not exist.",
+        "Id of the topic (22 characters, base64url); of a topic that was re-created during the snapshot that of the old one, "
+        "and the commit may be of either. Null if the brokers give none, as for a topic that does not exist.",
         null_if=NO_TOPIC_IDS,
     )
     partition: Int32 = column("Partition number.")
