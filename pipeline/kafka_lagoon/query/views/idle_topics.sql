@@ -10,7 +10,7 @@ CREATE OR REPLACE VIEW idle_topics (
   partitions COMMENT 'Number of partitions; null if the topic could not be described.',
   known_partitions COMMENT 'Partitions whose end offset is known: the columns about records are about these partitions only.',
   records COMMENT 'Offsets in their logs; null if none is known.',
-  size_bytes COMMENT 'Bytes on disk of all replicas whose size is known; null if no size is known.',
+  size_bytes COMMENT 'Bytes on disk of all replicas whose size is known, without future replicas; null if no size is known.',
   last_produced_at COMMENT 'When the first snapshot with the present end offset of the partition that was written to last began: records were written, or the log was truncated, before that and after the previous snapshot. Null if no end offset has moved since history_since: the first end offset that is known counts only if an earlier snapshot shows that the partition was absent.',
   last_record_timestamp COMMENT 'Largest timestamp of a record, which the producer may have chosen; null if none is known.',
   groups COMMENT 'Groups that have a commit on the topic.',
@@ -287,6 +287,14 @@ sizes AS (
     ON snapshots_now.cluster = log_dirs.cluster
     AND snapshots_now.snapshot_id = log_dirs.snapshot_id
     AND snapshots_now.snapshot_date = log_dirs.snapshot_date
+  LEFT JOIN partitions
+    ON partitions.cluster = log_dirs.cluster
+    AND partitions.snapshot_id = log_dirs.snapshot_id
+    AND partitions.snapshot_date = log_dirs.snapshot_date
+    AND partitions.topic = log_dirs.topic
+    AND partitions.partition = log_dirs.partition
+  -- Without logs of brokers that are no replicas of the partition any more.
+  WHERE NOT log_dirs.is_future AND coalesce(array_contains(partitions.replicas, log_dirs.broker_id), TRUE)
   GROUP BY log_dirs.cluster, log_dirs.topic
 ),
 known AS (
