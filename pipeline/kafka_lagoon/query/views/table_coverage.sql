@@ -73,6 +73,9 @@ judged AS (
     max(CASE WHEN sources.table_name IN ('topics', 'consumer_groups') THEN asked.visibility END) AS visibility,
     max(
       CASE
+        -- Version 0.1.0 had no other tables, and sent requests of some of them for other purposes.
+        WHEN snapshots.software_version LIKE '0.1.%'
+          AND sources.table_name NOT IN ('brokers', 'topics', 'consumer_groups', 'committed_offsets') THEN 'NOT_ASKED'
         WHEN skipped.skipped_table IS NOT NULL THEN 'SKIPPED'
         WHEN sources.is_list AND failed.error_name IS NOT NULL THEN failed.error_name
         WHEN sources.is_needed AND asked.api IS NULL THEN 'NOT_ASKED'
