@@ -36,14 +36,19 @@ def published(
     configs: Sequence[tuple[int, str]] | None = None,
     failures: Sequence[Mapping[str, Any]] = (),
     acls: Sequence[Mapping[str, Any]] = (),
+    without: Sequence[tuple[int, str]] = (),
 ) -> Iterator[Ask]:
-    """Snapshots `s0`, `s1` and so on of consecutive days, whole except for `states`, each with topics t and u and their configs."""
+    """Snapshots `s0`, `s1` and so on of consecutive days, whole except for `states`, each with topics t and u and their configs.
+
+    Tables `without` a state were not asked for.
+    """
     number = range(days)
     of = [{"snapshot_id": f"s{day}", "cluster_id": "c", "captured_at": captured_at(day)} for day in number]
     rows = [
         {**of[day], "table_name": table, "outcome": "complete", **(states or {}).get((day, table), {})}
         for day in number
         for table in TABLES
+        if (day, table) not in without
     ]
     every = [(day, name) for day in number for name in ("t", "u")]
     shape = {"partitions": 3, "replication_factor": 1, "topic_id": "id"}
@@ -142,20 +147,46 @@ def test_topics_that_a_partial_snapshot_has() -> None:
         assert chosen(ask) == (None, [])
 
 
-def test_snapshots_that_lack_a_topic_are_found_by_one_statement() -> None:
-    """Settings that leave a topic out do so in each of tens of thousands of snapshots."""
-    days, statements = 12, list[str]()
-    states = {(day, "topics"): {"visibility": "chosen"} for day in range(1, days)}
-    with published(days, states=states, topics=[(0, "t"), *((day, "u") for day in range(days))]) as ask:
+def test_snapshots_that_lack_rows_are_found_by_one_statement() -> None:
+    """Settings that leave a topic out do so in each of tens of thousands of snapshots; so does a broker that is down for days."""
+    days = 12
+    late = range(1, days)
+    faults: list[tuple[dict[str, Any], str]] = [
+        (
+            {
+                "states": {(day, "topics"): {"visibility": "chosen"} for day in late},
+                "topics": [(0, "t"), *((day, "u") for day in range(days))],
+            },
+            "topics (t: settings leave topics out)",
+        ),
+        (
+            {
+                "states": {(day, "configs"): {"outcome": "partial"} for day in late},
+                "configs": [(0, "t"), *((day, "u") for day in range(days))],
+            },
+            "configs (t: some requests failed)",
+        ),
+        (
+            {
+                "states": {(day, "committed_offsets"): {"outcome": "partial"} for day in late},
+                "failures": [{**UNREAD, "snapshot_id": f"s{day}"} for day in late],
+            },
+            "committed offsets (COORDINATOR_NOT_AVAILABLE)",
+        ),
+    ]
+    for rows, lacks in faults:
+        statements = list[str]()
+        with published(days, **rows) as ask:
 
-        def counted(statement: str, *values: Any) -> Any:
-            statements.append(statement)
-            return ask(statement, *values)
+            def counted(statement: str, *values: Any, ask: Ask = ask, statements: list[str] = statements) -> Any:
+                statements.append(statement)
+                return ask(statement, *values)
 
-        lacks = "s0 is used: the newest, s11, lacks topics (t: settings leave topics out)"
-        assert choose_snapshot(counted, "c", request(), ["t"]) is not None
-        assert chosen(ask) == ("s0", [f"snapshot {lacks}".replace("s0 is", f"s0 of {spelled(captured_at(0))} is")])
-    assert len(statements) < days
+            found = choose_snapshot(counted, "c", request(with_configs=True, with_offsets=True), ["t"])
+        assert found is not None
+        used = f"snapshot s0 of {spelled(captured_at(0))} is used"
+        assert (found.snapshot_id, list(found.notes)) == ("s0", [f"{used}: the newest, s11, lacks {lacks}"])
+        assert len(statements) < days
 
 
 def test_what_a_snapshot_never_has_is_said() -> None:
@@ -187,7 +218,8 @@ def test_snapshots_of_the_first_version() -> None:
     first: dict[tuple[int, str], Mapping[str, Any]] = {(0, table): {"outcome": None} for table in TABLES}
     with published(1, states=first) as ask:
         assert chosen(ask, **EVERY) == ("s0", [])
-    with published(1, states=first, configs=[]) as ask:
+    del first[0, "configs"]
+    with published(1, states=first, configs=[], without=[(0, "configs")]) as ask:
         assert chosen(ask, with_acls=True, with_offsets=True) == ("s0", [])
         with pytest.raises(ConfigError, match=r"lacks configs \(t: version 0\.1\.0 did not collect them\)$"):
             chosen(ask, with_configs=True)

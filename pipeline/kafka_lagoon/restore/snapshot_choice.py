@@ -33,6 +33,11 @@ _NO_ACLS = ("SECURITY_DISABLED", "UNSUPPORTED_VERSION")  # problems of clusters 
 _LEFT_OUT, _NOT_ASKED, _INCOMPLETE = "chosen", "NOT_ASKED", "some requests failed"
 _NOT_COLLECTED = "version 0.1.0 did not collect them"  # it sent DescribeConfigs for min.insync.replicas alone
 _DENIED = "_AUTHORIZATION_FAILED"
+# Failures of groups, in SQL. Those of single partitions are left out: their commits have rows with a problem.
+_OF_GROUPS = (
+    "api IN ('OffsetFetch', 'FindCoordinator') "
+    "AND coalesce(scope_type, 'list') NOT IN ('topic', 'partition', 'group_partition')"
+)
 
 
 @frozen
@@ -68,7 +73,7 @@ def choose_snapshot(ask: Ask, cluster_id: str, request: RestoreRequest, topics: 
     known = [one for one in _published(ask, cluster_id) if _is_before(one, request.at_ms)]
     newest: Sequence[str] = ()
     for snapshot in known:
-        if newest and sought.lacks_topics(snapshot.snapshot_id):
+        if newest and sought.lacks_rows(snapshot.snapshot_id):
             continue  # why is said of the newest alone
         lacks = sought.lacking(snapshot.snapshot_id)
         if not lacks:
@@ -150,20 +155,59 @@ class _Sought:
         reasons = {table: self._reason(snapshot_id, table) for table in self._needed}
         return [f"{_WORDS[table]} ({reason})" for table, reason in reasons.items() if reason]
 
-    def lacks_topics(self, snapshot_id: str) -> bool:
-        """True if a topic is missing of which the snapshot does not say that the cluster had none."""
+    def lacks_rows(self, snapshot_id: str) -> bool:
+        """True if topics, configs of topics or commits are missing, of which the cluster may have had some.
+
+        One statement finds all snapshots that lack rows of a table: there may be tens of thousands of them.
+        """
         is_whole = _is_whole(self.state(snapshot_id, _TOPICS))
-        return bool(self.topics) and not is_whole and snapshot_id not in self._with_all_topics
+        if self.topics and not is_whole and snapshot_id not in self._with_all_topics:
+            return True
+        if self.topics and self._is_in_doubt(snapshot_id, _CONFIGS) and snapshot_id in self._without_configs:
+            return True
+        return self._is_in_doubt(snapshot_id, _OFFSETS) and snapshot_id in self._without_offsets
+
+    def _is_in_doubt(self, snapshot_id: str, table: str) -> bool:
+        return table in self._needed and self.state(snapshot_id, table).outcome != COMPLETE
 
     @cached_property
     def _with_all_topics(self) -> frozenset[str]:
-        """The snapshots that have all of the topics, from one statement: there may be tens of thousands that lack one."""
+        """The snapshots that have all of the topics."""
         statement = f"""
             SELECT snapshot_id FROM topics_published
-            WHERE cluster_id = ? AND partitions > 0 AND topic IN ({", ".join("?" for _ in self.topics)})
+            WHERE cluster_id = ? AND partitions > 0 AND topic IN ({self._marks})
             GROUP BY snapshot_id HAVING count(DISTINCT topic) = {len(self.topics)}"""  # noqa: S608  numbers and marks
-        rows = rows_of(self.ask, statement, self._cluster_id, *sorted(self.topics))
-        return frozenset(row["snapshot_id"] for row in rows)
+        return self._ids(statement, *sorted(self.topics))
+
+    @cached_property
+    def _without_configs(self) -> frozenset[str]:
+        """The snapshots that have one of the topics without its configs."""
+        statement = f"""
+            SELECT DISTINCT topics.snapshot_id FROM topics_published AS topics
+            ANTI JOIN configs_published AS configs
+              ON topics.snapshot_id = configs.snapshot_id
+              AND topics.topic = configs.resource_name
+              AND configs.resource_type = 'topic'
+            WHERE topics.cluster_id = ? AND topics.partitions > 0 AND topics.topic IN ({self._marks})"""  # noqa: S608  marks
+        return self._ids(statement, *sorted(self.topics))
+
+    @cached_property
+    def _without_offsets(self) -> frozenset[str]:
+        """The snapshots in which offsets of a group that may be read could not be read, and say so."""
+        statement = f"""
+            SELECT DISTINCT failures.snapshot_id FROM collection_failures AS failures
+            JOIN table_states
+              ON failures.snapshot_id = table_states.snapshot_id
+              AND table_states.table_name = '{_OFFSETS}'
+            WHERE table_states.cluster_id = ? AND {_OF_GROUPS} AND failures.error_name NOT LIKE '%{_DENIED}'"""  # noqa: S608
+        return self._ids(statement)
+
+    @property
+    def _marks(self) -> str:
+        return ", ".join("?" for _ in self.topics)
+
+    def _ids(self, statement: str, *values: str) -> frozenset[str]:
+        return frozenset(row["snapshot_id"] for row in rows_of(self.ask, statement, self._cluster_id, *values))
 
     def state(self, snapshot_id: str, table: str) -> _State:
         """The result of collecting a table of a snapshot."""
@@ -176,10 +220,12 @@ class _Sought:
             return self._reason_of_topics(snapshot_id, state)
         if table == _ACLS and state.problem in _NO_ACLS:
             return None
+        if table == _CONFIGS and state.outcome is None:
+            return self._reason_of_configs(snapshot_id, _NOT_COLLECTED)
         if state.problem or state.outcome == COMPLETE:
             return state.problem
         if table == _CONFIGS:
-            return self._reason_of_configs(snapshot_id, _INCOMPLETE if state.outcome else _NOT_COLLECTED)
+            return self._reason_of_configs(snapshot_id, _INCOMPLETE)
         if state.outcome is None:
             return None
         if table == _OFFSETS:
@@ -215,13 +261,10 @@ def saved_names(ask: Ask, snapshot_id: str) -> frozenset[str]:
 
 
 def failed_groups(ask: Ask, snapshot_id: str) -> list[tuple[str, str]]:
-    """The errors of groups whose offsets a snapshot could not read, with the scope of each error as text.
-
-    Errors of single partitions are left out: their commits have rows with a problem.
-    """
+    """The errors of groups whose offsets a snapshot could not read, with the scope of each error as text."""
     statement = (
-        "SELECT error_name, scope FROM collection_failures WHERE snapshot_id = ? AND api IN ('OffsetFetch', 'FindCoordinator') "
-        "AND coalesce(scope_type, 'list') NOT IN ('topic', 'partition', 'group_partition') ORDER BY error_name, scope"
+        f"SELECT error_name, scope FROM collection_failures WHERE snapshot_id = ? AND {_OF_GROUPS} "  # noqa: S608  names of ours
+        "ORDER BY error_name, scope"
     )
     return [(row["error_name"], row["scope"]) for row in rows_of(ask, statement, snapshot_id)]
 
