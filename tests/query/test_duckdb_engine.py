@@ -264,6 +264,21 @@ def test_limits_hold_while_tables_are_opened(new_tables: Path) -> None:
         assert Path(folder).stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize(
+    ("limits", "setting"),
+    [
+        (Limits(memory_mb=2, threads=1), "sql.memory_mb"),
+        (Limits(memory_mb=20, threads=1, spill_mb=1), "sql.spill_mb"),
+    ],
+)
+def test_a_query_that_needs_more_than_it_may_have_names_the_setting(limits: Limits, setting: str) -> None:
+    """DuckDB advises SET, which is refused."""
+    statement = "SELECT i, hash(i) AS h FROM range(3_000_000) AS t (i) ORDER BY h"
+    with pytest.raises(TableError) as spent, opened(Path("any"), (), limits) as ask:
+        tuples(ask(statement))
+    assert re.fullmatch(rf"Out of Memory Error: .*\): raise {setting}, or read fewer rows", str(spent.value))
+
+
 def test_an_error_in_the_midst_of_the_rows_is_one_line(tmp_path: Path) -> None:
     """Rows are read on demand, so an error may come after the first row."""
     folder = make_table(tmp_path, (DAY, records_like("t", 0, 50_000)))

@@ -42,6 +42,7 @@ _NAMED_OFTEN = frozenset({"day_snapshots", "unstored_snapshots"})
 _OF_SNAPSHOTS = _NAMED_OFTEN | {"table_coverage", "change_days", "throughput_days"}
 _ROWS_PER_BATCH = 2048  # DuckDB's vector size
 _INTERRUPT_EVERY_S = 0.05
+_OUT_OF_MEMORY = "Out of Memory Error"  # a stream has Arrow's class of error
 
 
 @frozen(kw_only=False)
@@ -302,8 +303,12 @@ def _outside(error: Exception) -> ConfigError:
 
 
 def _failed(error: Exception) -> TableError:
-    """DuckDB's error without its drawing of the statement, and without advice to load what is switched off."""
-    return failed(str(error).partition("\n\nLINE ")[0].partition("\nPlease try installing")[0])
+    """DuckDB's error without its drawing of the statement, and without advice to load or set what is locked."""
+    said = str(error).partition("\n\nLINE ")[0].partition("\nPlease try installing")[0]
+    if _OUT_OF_MEMORY in said:
+        limit = "sql.spill_mb" if "max_temp_directory_size" in said else "sql.memory_mb"
+        said = f"{said.splitlines()[0].rstrip('.')}: raise {limit}, or read fewer rows"
+    return failed(said)
 
 
 def quoted_offset(statement: str) -> str:
