@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
@@ -66,6 +67,36 @@ def test_without_a_statement_names_are_listed(capsys: pytest.CaptureFixture[str]
     lines = [line for line in capsys.readouterr().out.splitlines() if line and not line.endswith(":")]
     assert [line.split()[0] for line in lines] == list(NAMES)
     assert all(line.endswith(one.comment) for line, one in zip(lines, (*TABLES, *VIEWS), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("'-0.0'::DOUBLE", -0.0),
+        ("[0.5, 'nan'::DOUBLE, 'inf'::DOUBLE, '-inf'::FLOAT]", [0.5, "nan", "inf", "-inf"]),
+        ("{'x': MAP {'nan'::DOUBLE: 5e-324}}", {"x": {"nan": 5e-324}}),
+        (f"{10**38 - 1}::DECIMAL(38, 0)", 10**38 - 1),
+        ("18446744073709551615", 2**64 - 1),
+        ("1.2345678901234567890123456789", "1.2345678901234567890123456789"),
+        ("1e-7::DECIMAL(18, 7)", 1e-7),
+        ("TIMESTAMP '1969-12-31 23:59:59.999999'", "1969-12-31T23:59:59.999999"),
+        ("TIMESTAMPTZ '10000-01-01 00:00:00+00'", "+10000-01-01T00:00:00.000Z"),
+        ("TIMESTAMP '-infinity'", "-infinity"),
+        ("chr(0) || chr(8232) || '😀'", "\0\u2028😀"),
+        (r"'\xff\x00'::BLOB", {"base64": "/wA="}),
+    ],
+)
+def test_json_that_every_parser_reads(sql, tmp_path: Path, value: str, expected: object) -> None:
+    """JSON has no NaN, no infinity and no bytes; Python and DuckDB read the same from what stands for them."""
+    statement = f"SELECT {value} AS a"
+    code, out, _ = sql("--json", statement)
+    assert code == 0
+    read = json.loads(out, parse_constant=pytest.fail)["a"]
+    assert repr(read) == repr(expected)  # -0.0 is equal to 0.0
+    (tmp_path / "a.jsonl").write_text(out, "utf-8")
+    with duckdb.connect() as connection:
+        text = connection.sql(f"SELECT a::VARCHAR FROM read_json('{tmp_path}/a.jsonl', columns = {{a: 'JSON'}})")
+        assert json.loads(str(text.fetchall()[0][0])) == read
 
 
 @pytest.mark.parametrize("words", [["describe", "records"], ["DESCRIBE Records;"], ["desc", "RECORDS"]])
