@@ -14,8 +14,9 @@ _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 def register(spark: "SparkSession", warehouse: str) -> None:
     """Create the views, and names for the tables, in a Spark session; `warehouse` is the folder of the tables (path or URL).
 
-    Times are in the zone of the session, `spark.sql.session.timeZone`, which is not set here because all other queries of the
-    session use it, too.
+    Call it again after the first run of a new version: tables and columns that this run adds stay empty in the session. Times
+    are in the zone of the session, `spark.sql.session.timeZone`, which is not set here because all other queries of the session
+    use it, too.
     """
     from kafka_lagoon.delta.warehouse import at_path  # noqa: PLC0415
     from kafka_lagoon.query.spark_engine import make_available  # noqa: PLC0415  the schemas alone must not cost a Spark import
