@@ -182,10 +182,10 @@ def test_snapshots_that_lack_rows_are_found_by_one_statement() -> None:
                 statements.append(statement)
                 return ask(statement, *values)
 
-            found = choose_snapshot(counted, "c", request(with_configs=True, with_offsets=True), ["t"])
-        assert found is not None
+            snapshot = choose_snapshot(counted, "c", request(with_configs=True, with_offsets=True), ["t"])
+        assert snapshot is not None
         used = f"snapshot s0 of {spelled(captured_at(0))} is used"
-        assert (found.snapshot_id, list(found.notes)) == ("s0", [f"{used}: the newest, s11, lacks {lacks}"])
+        assert (snapshot.snapshot_id, list(snapshot.notes)) == ("s0", [f"{used}: the newest, s11, lacks {lacks}"])
         assert len(statements) < days
 
 
