@@ -3,8 +3,8 @@
 python -m tests.proof.everything [--long] [--seed N] [--part NAME]... [--folder DIR] [--minutes N]
 
 Without --long (`make proof`) the seed is fixed, and a part of the tests and of the points to die at is tried; with it (`make proof-long`)
-the seed is new, and all of them are. Histories with --long go on where the last run of their seed ended: the folder `played` has its
-figures. Each part is a command of its own whose output is kept in the folder. Exit 1 if a part failed.
+the seed is new, and all of them are. Histories and differential with --long go on where the last run of their seed ended: the folder
+`played` has its figures. Each part is a command of its own whose output is kept in the folder. Exit 1 if a part failed.
 """
 
 import argparse
@@ -104,7 +104,7 @@ PARTS = (
         name="differential",
         module="tests.proof.differential",
         arguments=("--scale", "0.025"),
-        long_arguments=("--scale", "1"),
+        long_arguments=(GOES_ON, "--scale", "1"),
         is_seeded=True,
     ),
     Part(
@@ -141,7 +141,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="seed of what is drawn (default 1; with --long the day)")
     parser.add_argument("--part", action="append", choices=[part.name for part in PARTS], help="only this part")
     parser.add_argument("--folder", type=Path, help="a folder for outputs and figures")
-    parser.add_argument("--minutes", type=int, help="with --long: begin no history after so many minutes")
+    parser.add_argument("--minutes", type=int, help="with --long: begin no history or case after so many minutes")
     options = parser.parse_args()
     seed = options.seed or (int(f"{datetime.now(UTC):%Y%m%d}") if options.long else 1)
     folder = options.folder or Path(tempfile.mkdtemp(prefix="lagoon-proof-"))

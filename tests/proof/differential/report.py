@@ -24,6 +24,15 @@ class Cases:
         """The seed of one case."""
         return f"{piece} {self.seed} {number}"
 
+    def after(self, count: int) -> "Cases":
+        """The cases without the first ones."""
+        return Cases(self.seed, self.numbers[count:])
+
+    def in_steps(self, size: int) -> Iterator["Cases"]:
+        """All of them, so many at a time."""
+        for first in range(0, len(self.numbers), size):
+            yield Cases(self.seed, self.numbers[first : first + size])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
@@ -43,9 +52,10 @@ class Difference:
 
 @dataclass
 class Report:
-    """Counts of what was compared, of what happened, and the differences, which are printed at once."""
+    """Counts of cases, of what was compared and of what happened, and the differences, which are printed at once."""
 
     seed: int
+    cases: Counter[str] = field(default_factory=Counter)  # by piece
     compared: Counter[str] = field(default_factory=Counter)
     happened: Counter[str] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
@@ -84,10 +94,11 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """One of the comparisons; `cases` is the number of cases at scale 1."""
+    """One of the comparisons; `cases` is the number of cases at scale 1, and `step` of those whose figures are kept together."""
 
     run: Callable[[Cases, Report], None]
     cases: int
+    step: int
 
     def cases_at(self, scale: float, seed: int, first: int, count: int | None) -> Cases:
         """The cases at a scale, at least one, or `count` of them, from the first on."""

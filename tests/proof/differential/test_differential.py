@@ -26,7 +26,7 @@ def _different(cases: Cases, report: Report) -> None:
 
 @pytest.fixture(autouse=True)
 def _pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    pieces = {"one": Piece(run=_same, cases=100), "other": Piece(run=_different, cases=8)}
+    pieces = {"one": Piece(run=_same, cases=100, step=30), "other": Piece(run=_different, cases=8, step=8)}
     monkeypatch.setattr(command, "PIECES", pieces)
 
 
@@ -38,7 +38,7 @@ def test_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
         capsys.readouterr().out.splitlines()[-1].startswith("differential: 5 things compared, 0 differences, seed 1, ")
     )
     figures = json.loads(path.read_text("utf-8"))
-    assert (figures["tried"], figures["violations"]) == ({"things": 5}, {"differences": 0})
+    assert (figures["tried"], figures["violations"]) == ({"cases of one": 5, "things": 5}, {"differences": 0})
 
 
 def test_a_difference_is_printed_with_its_case(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,8 +60,31 @@ def test_a_case_is_repeated_alone(capsys: pytest.CaptureFixture[str]) -> None:
 def test_nothing_compared_is_a_failure() -> None:
     """A run that compares nothing shows nothing."""
     assert command.main(["--only", "one", "--cases", "0"]) == 1
-    command.PIECES["one"] = Piece(run=lambda _, __: None, cases=1)
+    command.PIECES["one"] = Piece(run=lambda _, __: None, cases=1, step=1)
     assert command.main(["--only", "one"]) == 1
+
+
+def test_a_run_goes_on_after_the_cases_of_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is ended keeps the steps it has completed; the next one adds the others to its figures, and differences stay."""
+    path, seen = tmp_path / "figures.json", list[range]()
+
+    def seen_until_61(cases: Cases, report: Report) -> None:
+        seen.append(cases.numbers)
+        report.compared["things"] += len(cases.numbers)
+        if cases.numbers.start == 60 and len(seen) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(command.PIECES, "one", Piece(run=seen_until_61, cases=100, step=30))
+    arguments = ["--go-on", "--json", str(path)]
+    with pytest.raises(KeyboardInterrupt):
+        command.main(arguments)
+    assert json.loads(path.read_text("utf-8"))["tried"] == {"cases of one": 60, "things": 60}
+    assert command.main(arguments) == 1  # of the other piece
+    assert command.main(arguments) == 1
+    assert seen == [range(30), range(30, 60), range(60, 90), range(60, 90), range(90, 100)]
+    figures = json.loads(path.read_text("utf-8"))
+    assert figures["tried"] == {"cases of one": 100, "cases of other": 8, "things": 108}
+    assert (figures["violations"], len(figures["runs"])) == ({"differences": 2}, 1)
 
 
 def test_logs_stay_only_if_something_differs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,4 +102,4 @@ def test_logs_stay_only_if_something_differs(capsys: pytest.CaptureFixture[str])
 
 def test_a_small_scale_has_a_case_of_each_piece() -> None:
     """A scale never leaves a piece out."""
-    assert Piece(run=_same, cases=40).cases_at(0.001, 1, 7, None).numbers == range(7, 8)
+    assert Piece(run=_same, cases=40, step=40).cases_at(0.001, 1, 7, None).numbers == range(7, 8)
