@@ -228,6 +228,7 @@ def test_what_was_examined_is_stored_though_the_answer_is_lost(*, is_committed: 
         cluster_id="c",
         clock=CLOCK,
         topics={},
+        stored_topics={},
         unstored=lambda _: with_examined(stored, {"records": 9}, 0),
     )
     with nullcontext() if is_committed else pytest.raises(TableError, match="same domain"):
