@@ -41,6 +41,14 @@ def test_ctrl_c_comes_before_an_error_of_the_block() -> None:
         raise OSError("the JVM is gone")
 
 
+def test_a_process_that_ignores_ctrl_c_goes_on() -> None:
+    """A job in the background of a shell script is not ended by the Ctrl-C that ends another job of that terminal."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with held_back():
+        os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
 def test_handlers_of_the_block_do_not_stay() -> None:
     """The handler from before the block is set again, also if a library sets one of its own in the block."""
     with held_back():

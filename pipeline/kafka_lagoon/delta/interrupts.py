@@ -15,6 +15,8 @@ _CTRL_C = {signal.SIGINT}
 def held_back() -> Iterator[None]:
     """Hold Ctrl-C back until the block ends, then raise it. The handler of SIGINT is the same after the block as before.
 
+    A process that ignores SIGINT, as shells start their background processes, ignores it in the block, too.
+
     A JVM that is interrupted while it starts may stay behind. Processes that start in the block inherit a blocked SIGINT, so
     Spark's Python workers never see it, and none of them fails before the driver is interrupted. From then on py4j does not
     log a traceback when Ctrl-C interrupts a call of Java or the JVM has ended, because the call raises an exception anyway.
@@ -37,7 +39,8 @@ def held_back() -> Iterator[None]:
         signal.signal(signal.SIGINT, note)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _CTRL_C)
         signal.signal(signal.SIGINT, handler)
-        if was_sent:  # it is also why the block may have failed: spark-submit's JVM ends by Ctrl-C
+        # Ctrl-C is also why the block may have failed: spark-submit's JVM ends by it.
+        if was_sent and handler is not signal.SIG_IGN:
             raise KeyboardInterrupt
 
 
