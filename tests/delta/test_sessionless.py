@@ -1,14 +1,16 @@
 """A warehouse that only a session can reach is left to one, and the log says why."""
 
 import io
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
 from kafka_lagoon import log
-from kafka_lagoon.delta import plain_jvm
+from kafka_lagoon.delta import plain_jvm, sessionless
 from kafka_lagoon.delta.sessionless import without_session
-from kafka_lagoon.errors import NeedsSession
+from kafka_lagoon.errors import NeedsSession, TableError
 from tests.clock import CLOCK
 from tests.warehouses import settings
 
@@ -44,3 +46,34 @@ def test_a_process_with_a_jvm_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain_jvm.SparkContext, "_gateway", object())
     with ExitStack() as stack:
         assert without_session(stack, settings("warehouse=s3a://bucket/lake"), CLOCK, ()) is None
+
+
+@pytest.mark.parametrize("error", [NeedsSession("columns are missing"), TableError("no"), None])
+def test_a_jvm_that_cannot_open_the_warehouse_ends(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: TableError | None
+) -> None:
+    """It does not stay beside the session that opens the warehouse instead; the JVM of an open warehouse ends with the run."""
+    running: list[str] = []
+
+    @contextmanager
+    def plain_kernel(*_: object) -> Iterator[str]:
+        running.append("JVM")
+        try:
+            yield "kernel"
+        finally:
+            running.remove("JVM")
+
+    def open_alone(*_: object) -> str:
+        if error:
+            raise error
+        return "warehouse"
+
+    monkeypatch.setattr(sessionless, "plain_kernel", plain_kernel)
+    monkeypatch.setattr(sessionless, "open_alone", open_alone)
+    with ExitStack() as stack:
+        with suppress(TableError):
+            assert without_session(stack, settings(f"warehouse={tmp_path}"), CLOCK, ()) == (
+                None if error else "warehouse"
+            )
+        assert running == ([] if error else ["JVM"])
+    assert running == []

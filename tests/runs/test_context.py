@@ -3,10 +3,12 @@
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from pyspark import SparkContext
 
+from kafka_lagoon.delta.jvm_start import StartingJvm
 from kafka_lagoon.errors import NeedsSession, TableError
 from kafka_lagoon.runs import context as runs_context
 from kafka_lagoon.runs.context import RunContext
@@ -48,6 +50,25 @@ def test_a_run_without_need_of_spark(monkeypatch: pytest.MonkeyPatch, tmp_path: 
             assert run.warehouse == expected
             assert opened == ([] if expected == "folder" else ["closed"])
     assert opened == ["closed"]
+
+
+def test_a_jvm_is_handed_on_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It has ended if it could not open the warehouse, so the next cluster that asks for the warehouse starts another one."""
+    given: list[object] = []
+
+    def without_session(*arguments: object) -> None:
+        given.append(arguments[-1])
+        raise TableError("the lock of commits is held")
+
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    monkeypatch.setattr(runs_context, "without_session", without_session)
+    starting = cast("StartingJvm", object())
+    chosen = settings(f"warehouse={tmp_path}")
+    with RunContext("snapshot", chosen, CLOCK, needs_session=False, starting=starting) as run:
+        for _ in range(2):
+            with pytest.raises(TableError):
+                _ = run.warehouse
+    assert given == [starting, None]
 
 
 def test_a_run_that_turns_out_to_need_a_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

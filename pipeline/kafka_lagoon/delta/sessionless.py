@@ -24,8 +24,12 @@ def without_session(
     if not settings.warehouse or not opens_without_session(settings):
         return None
     try:
-        kernel = stack.enter_context(plain_kernel(settings.warehouse, starting))
-        return open_alone(kernel, settings, tables, clock)
+        # A JVM that cannot open the warehouse ends at once: it is not needed beside that of the session.
+        with ExitStack() as opening:
+            kernel = opening.enter_context(plain_kernel(settings.warehouse, starting))
+            warehouse = open_alone(kernel, settings, tables, clock)
+            stack.push(opening.pop_all())
+            return warehouse
     except NeedsSession as error:
         log.info("session_needed", reason=str(error))
         return None

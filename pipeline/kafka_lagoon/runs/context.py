@@ -95,7 +95,8 @@ class RunContext:
     def _without_session(self) -> Warehouse | None:
         if self._needs_session or has_session():
             return None
-        return without_session(self._opened, self.settings, self.clock, self._tables, self._starting)
+        starting, self._starting = self._starting, None  # it ends if it cannot open the warehouse
+        return without_session(self._opened, self.settings, self.clock, self._tables, starting)
 
     def _by_spark(self) -> Warehouse:
         return open_warehouse(self._session(), self.settings, self.clock, self._tables)
