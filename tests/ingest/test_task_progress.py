@@ -1,8 +1,14 @@
 """The driver sees the counts of tasks that still run."""
 
+import os
+import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from kafka_lagoon.errors import TableError
 from kafka_lagoon.ingest.archive_task import archive
 from kafka_lagoon.ingest.task_progress import TaskProgress, progress_folder, totals_in
 from kafka_lagoon.records.decoding import Counts
@@ -29,6 +35,21 @@ def test_tasks_are_added_up_while_they_run(tmp_path: Path) -> None:
     assert totals_in(str(tmp_path)) == (11 + 4, 6 + 1, 110 + 10)
     first.close()
     second.close()
+
+
+def test_a_task_that_begins_while_the_folder_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attempt that Spark has given up makes its file then: the run has its own result or error all the same."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    remove = os.rmdir
+
+    def late_task(path: str, **options: Any) -> None:
+        TaskProgress(folder, CLOCK).close()
+        remove(path, **options)
+
+    with pytest.raises(TableError), progress_folder("local[2]") as folder:  # noqa: PT012  the end of the block is tested
+        assert folder is not None
+        monkeypatch.setattr(os, "rmdir", late_task)
+        raise TableError("a task failed")
 
 
 def test_a_full_disk_fails_no_task(tmp_path: Path) -> None:

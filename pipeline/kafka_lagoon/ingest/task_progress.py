@@ -63,7 +63,8 @@ def progress_folder(master: str) -> Iterator[str | None]:
     if not master.startswith("local"):
         yield None
         return
-    with TemporaryDirectory(prefix="lagoon-progress-") as folder:
+    # Tasks that Spark has given up, or that Ctrl-C has left, may go on and make files while the folder is removed.
+    with TemporaryDirectory(prefix="lagoon-progress-", ignore_cleanup_errors=True) as folder:
         yield folder
 
 
