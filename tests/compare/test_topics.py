@@ -1,10 +1,13 @@
 """Two topics are compared as their leaders return them: by partition and in order, or as a whole."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Barrier, Event
+from typing import Any
 
 import pytest
 
-from kafka_lagoon.compare import topics
+from kafka_lagoon.compare import connections, topics
 from kafka_lagoon.compare.differences import Kind
 from kafka_lagoon.compare.in_order import LOST_MEANWHILE
 from kafka_lagoon.compare.multisets import BucketSums
@@ -27,6 +30,7 @@ from tests.fake.faults import Altered, Fault
 from tests.short_timeouts import short_timeouts
 
 LOG = [record(number) for number in range(100)]
+WAIT_S = 30
 
 
 @pytest.fixture
@@ -244,6 +248,38 @@ def test_sets_that_cannot_be_read_again(state: FakeCluster, settings: KafkaSetti
     assert [(one.scope.topic, one.scope.partition, one.name) for one in comparison.failures] == [
         ("a", 0, "CORRUPT_BATCH")
     ]
+
+
+@pytest.mark.parametrize("partitions_of_b", [2, 3])
+def test_ctrl_c_stops_all_partitions(
+    state: FakeCluster, settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch, partitions_of_b: int
+) -> None:
+    """The other partitions are not read to their ends, which may take hours; in order or not."""
+    for topic, partitions in (("a", 2), ("b", partitions_of_b)):
+        for log in logs(state, topic, partitions):
+            append(log, LOG)
+    both_read, is_ending = Barrier(2), Event()
+
+    class Threads(ThreadPoolExecutor):
+        def shutdown(self, *arguments: Any, **options: Any) -> None:
+            if self._thread_name_prefix == "partition":
+                is_ending.set()
+            super().shutdown(*arguments, **options)
+
+    after: list[int] = []
+
+    def interrupted(count: int) -> None:
+        if is_ending.is_set():
+            after.append(count)
+        elif not both_read.wait(WAIT_S):
+            raise KeyboardInterrupt  # the main thread raises it in place of the partition's result
+        elif not is_ending.wait(WAIT_S):
+            pytest.fail("the comparison goes on")
+
+    monkeypatch.setattr(connections, "ThreadPoolExecutor", Threads)
+    with pytest.raises(KeyboardInterrupt):
+        compare(settings, "a", "b", report=interrupted)
+    assert sum(after) < 50
 
 
 def test_too_different(state: FakeCluster, settings: KafkaSettings) -> None:

@@ -30,10 +30,10 @@ def compare_partition(
         splits = [side.splits[number] for side in sides]
         readers = [connection.read(split, how.read, how.fields) for connection, split in zip(pair, splits, strict=True)]
         with ExitStack() as stack:
-            left, right = (stack.enter_context(closing(read_ahead(reader.chunks()))) for reader in readers)
+            left, right = (stack.enter_context(closing(read_ahead(connections.chunks(reader)))) for reader in readers)
             compared = compare_sequences(left, right, how.limits, report)
         unequal = Unequal(compared)
-        second = _Second(pair, [reader.outcome for reader in readers], how)
+        second = _Second(connections, pair, [reader.outcome for reader in readers], how)
         evidence = second.evidence(unequal, [side.lost[number] for side in sides])
     outcomes = [(side.of, reader.outcome) for side, reader in zip(sides, readers, strict=True)]
     failures = [failure for of, outcome in outcomes for failure in failures_of(of, outcome)]
@@ -56,8 +56,10 @@ def compare_partition(
 class _Second:
     """A second pass over a partition that differs, for values that must be counted in all of it."""
 
-    def __init__(self, connections: Sequence[Connection], first: Sequence[SplitOutcome], how: How) -> None:
-        self._connections, self._first, self._how = connections, first, how
+    def __init__(
+        self, connections: Connections, pair: Sequence[Connection], first: Sequence[SplitOutcome], how: How
+    ) -> None:
+        self._connections, self._pair, self._first, self._how = connections, pair, first, how
         self._outcomes: dict[int, SplitOutcome] = {}
         self.notes: list[str] = []
 
@@ -87,9 +89,9 @@ class _Second:
 
     def _look_up(self, index: int, words: NDArray[np.uint64], keys: NDArray[np.uint64]) -> "_LookedUp":
         split: Split = self._first[index].split
-        reader = self._connections[index].read(split, self._how.read, self._how.fields)
+        reader = self._pair[index].read(split, self._how.read, self._how.fields)
         result = _LookedUp()
-        for chunk in reader.chunks():
+        for chunk in self._connections.chunks(reader):
             is_wanted = _is_in(chunk.hashes[:, 0], words)
             result.counts.update((low, high) for low, high in chunk.hashes[is_wanted].tolist())
             if len(keys):

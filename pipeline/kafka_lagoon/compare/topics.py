@@ -1,7 +1,6 @@
 """Compares two topics, in one cluster or two: partition by partition in order, or as multisets if their partitions differ."""
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import TypeVar
 
@@ -10,7 +9,7 @@ from kafka_lagoon.compare.connections import Connections
 from kafka_lagoon.compare.in_order import compare_partition
 from kafka_lagoon.compare.multisets import BucketSums, fitting, records_in, set_differences
 from kafka_lagoon.compare.reading import LOST, Chunk, unread
-from kafka_lagoon.compare.result import PARTITIONS_AT_ONCE, Comparison, How, failures_of, notes_of
+from kafka_lagoon.compare.result import Comparison, How, failures_of, notes_of
 from kafka_lagoon.compare.sequences import Report
 from kafka_lagoon.compare.sides import Side, Source, Wanted, of_one_log
 from kafka_lagoon.fetch.split import Split, SplitOutcome
@@ -60,7 +59,7 @@ def _compare_in_order(
     connections: Connections, sides: tuple[Side, Side], how: How, report: Report, comparison: Comparison
 ) -> None:
     shared = sorted(sides[0].splits.keys() & sides[1].splits.keys())
-    with ThreadPoolExecutor(PARTITIONS_AT_ONCE, thread_name_prefix="partition") as threads:
+    with connections.threads() as threads:
         results = threads.map(lambda number: compare_partition(connections, sides, number, how, report), shared)
         for part, failures in results:
             comparison.partitions.append(part)
@@ -139,9 +138,9 @@ def _of_each(
     def of_one(split: Split) -> tuple[T, SplitOutcome]:
         with connections.lend() as pair:
             reader = pair[index].read(split, how.read, how.fields)
-            return read(reader.chunks()), reader.outcome
+            return read(connections.chunks(reader)), reader.outcome
 
-    with ThreadPoolExecutor(PARTITIONS_AT_ONCE, thread_name_prefix="partition") as threads:
+    with connections.threads() as threads:
         done = list(threads.map(of_one, side.splits.values()))
     results = dict(zip(side.splits, (result for result, _ in done), strict=True))
     return results, [outcome for _, outcome in done]
