@@ -44,7 +44,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.schema import LATEST, Api, Versions
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from kafka_lagoon.client.daemon_threads import DaemonThreads
 
 R = TypeVar("R")
 _ROUNDS = 3
@@ -71,7 +71,7 @@ class Cluster:
         self._left_at: dict[int, float] = {}  # time of the first metadata that left out a broker
         self._coordinators: dict[tuple[int, str], int] = {}  # broker ids by FindCoordinator's type of key, and key
         self._bootstrap = [self._broker(None, host, port) for host, port in settings.addresses()]
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads: DaemonThreads | None = None
         self._lock = Lock()
 
     @classmethod
@@ -241,12 +241,12 @@ class Cluster:
         for broker in list(self.brokers.values()):
             broker.interrupt()
 
-    def _pool(self) -> "ThreadPoolExecutor":
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  not needed to ask one broker
+    def _pool(self) -> "DaemonThreads":
+        from kafka_lagoon.client.daemon_threads import DaemonThreads  # noqa: PLC0415  not needed to ask one broker
 
         with self._lock:
             if self._threads is None:
-                self._threads = ThreadPoolExecutor(max_workers=_AT_ONCE, thread_name_prefix="broker")
+                self._threads = DaemonThreads(_AT_ONCE, "broker")
             return self._threads
 
     def _candidates(self, other_than: Collection[str]) -> list[Broker]:
