@@ -1,5 +1,6 @@
 """Arrow batches written to a fake cluster: every row is in a log once and in order, or in a failure."""
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
@@ -448,3 +449,16 @@ def test_rows_are_divided_by_topic_in_one_pass(
     assert not to.failures
     assert [values(state, 0, name) for name in names] == [sent[number::20] for number in range(20)]
     assert len(passes) < len(names)
+
+
+def test_a_thread_that_does_not_start(news: FakeCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine's own reason is raised, and not that a thread which never ran cannot be waited for."""
+    assert news.topics
+
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with pytest.raises(RuntimeError, match="can't start new thread"), writer(connect()) as out:  # noqa: PT012  it is closed
+        monkeypatch.setattr(threading.Thread, "start", refused)
+        out.write(rows(numbered(3)), topic="news", partition=0)
+        out.flush()

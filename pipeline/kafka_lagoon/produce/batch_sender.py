@@ -77,8 +77,9 @@ class BatchSender:
             self._waiting_bytes += len(data)
             self._changed.notify_all()
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="produce", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._run, name="produce", daemon=True)
+            thread.start()
+            self._thread = thread  # only a thread that runs can be waited for
 
     def refuse(self, partition: TopicPartition, first: int, count: int, failure: Failure) -> None:
         """Record that records cannot be sent; later records of their partition are not written, either."""
