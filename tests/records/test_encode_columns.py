@@ -238,3 +238,16 @@ def test_columns_beyond_two_gigabytes() -> None:
     for codec in (NONE, CODECS["lz4"]):
         with pytest.raises(RecordTooLarge):
             list(ColumnEncoder(codec=codec).encode(RecordColumns(value=column)))
+
+
+def test_memory_that_another_thread_takes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two writers of a process may see the same spare memory; the second one gets new memory."""
+
+    class Contested(list[Any]):
+        def __bool__(self) -> bool:
+            self.clear()  # by the other thread
+            return True
+
+    monkeypatch.setattr(encode_columns, "_spare", Contested())
+    (batch,) = ColumnEncoder().encode(RecordColumns(value=pa.array([b"a"])))
+    assert batch.count == 1

@@ -9,6 +9,7 @@ tests/bench/encode.py.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import crc32c
 import numpy as np
@@ -253,7 +254,7 @@ class _Block:
     """
 
     def __init__(self, size: int) -> None:
-        memory = _spare.pop() if size <= _BLOCK_BYTES and _spare else np.empty(max(size, _BLOCK_BYTES), np.uint8)
+        memory = _memory(size)
         self.address, self.filled, self.room = memory.ctypes.data, 0, memory.data
         self.view = memoryview(pa.foreign_buffer(self.address, len(memory), base=_Lease(memory)))
 
@@ -261,6 +262,14 @@ class _Block:
     def left(self) -> int:
         """Bytes that are not filled yet."""
         return len(self.view) - self.filled
+
+
+def _memory(size: int) -> NDArray[np.uint8]:
+    """Memory of a block that nothing refers to any more, or new memory."""
+    if size <= _BLOCK_BYTES:
+        with suppress(IndexError):  # there is none, or another thread was first
+            return _spare.pop()
+    return np.empty(max(size, _BLOCK_BYTES), np.uint8)
 
 
 class _Lease:
