@@ -5,13 +5,15 @@ The first word of a statement proves little, so each statement is hidden behind 
 
 import os
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.cli.main import main
-from kafka_lagoon.query import duckdb_statements
+from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.query import duckdb_statements, spark_engine
 from kafka_lagoon.query.duckdb_engine import quoted_offset
 from kafka_lagoon.query.spark_statements import refuse_all_but_a_query
 from tests.delta.lake import make_lake
@@ -63,6 +65,9 @@ BY_SPARK = (
     "FROM records |> SELECT reflect('java.lang.System', 'getenv', 'HOME')",
     "SELECT * FROM records, LATERAL (SELECT reflect('java.lang.System', 'getenv', 'HOME'))",
     "WITH RECURSIVE r AS (SELECT reflect('a', 'b') UNION ALL SELECT * FROM r) SELECT * FROM r",
+    "SELECT '${{env:HOME}}' AS a",
+    "SELECT 1 AS `${{system:user.home}}`",
+    "SELECT * FROM records -- ${{env:HOME}}",
     "SELECT from_protobuf(value, 'M', '{outside}') FROM records",
     "SELECT * FROM text.`{outside}`",
     "WITH a AS (SELECT * FROM csv.`{outside}`) SELECT * FROM a",
@@ -114,6 +119,18 @@ def test_hostile_statements(lake: Path, engine: str, statement: str, capsys: pyt
     assert "secret" not in complaint
     assert os.environ["HOME"] not in complaint.replace(str(lake.parent), "")
     assert files(lake) == before
+
+
+@pytest.mark.parametrize(
+    "text", ["${env:HOME}", "${system:user.home}", "${HOME}", "${spark:spark.hadoop.key}", "$${env:A}"]
+)
+def test_references_to_the_environment(text: str) -> None:
+    """Spark would replace them before it parses, so they are refused before Spark sees the statement."""
+    warehouse = MagicMock()
+    for statement in (f"SELECT '{text}'", f"SELECT 1 -- {text}"):
+        with pytest.raises(ConfigError, match=r"^\$\{\.\.\.\}: lagoon sql runs statements without it"):
+            spark_engine._run(warehouse, statement, ())
+    assert not warehouse.mock_calls
 
 
 def of_pages(*names: str) -> list[str]:

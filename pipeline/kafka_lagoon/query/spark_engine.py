@@ -16,7 +16,7 @@ from pyspark.sql.types import StructField, StructType
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import SchemaChanged, TableError
-from kafka_lagoon.query.spark_statements import refuse_all_but_a_query
+from kafka_lagoon.query.spark_statements import refuse_all_but_a_query, refuse_references
 from kafka_lagoon.query.statements import Ask, Rows, failed, refuse_writing
 from kafka_lagoon.query.views import CREATE, NAMES, VIEWS, in_order_of_reading, with_needs
 from kafka_lagoon.tables.table import Table, differences
@@ -37,6 +37,7 @@ def opened(warehouse: Warehouse, names: Iterable[str]) -> Iterator[Ask]:
 
 def _run(warehouse: Warehouse, statement: str, values: Sequence[int | str]) -> Rows:
     refuse_writing(statement)
+    refuse_references(statement)
     bound = _bound(statement, values)
     try:
         refuse_all_but_a_query(_parsed(warehouse, bound), warehouse.name.split(".") if warehouse.in_catalog else ())

@@ -39,6 +39,15 @@ _SUBQUERIES = _names(
 )
 
 
+def refuse_references(statement: str) -> None:
+    """Raise ConfigError for a statement with `${...}`: before it parses, Spark puts environment variables in its place.
+
+    Passwords are in such variables. Spark does so within strings and comments, too, unless its settings forbid it.
+    """
+    if "${" in statement:
+        raise refused("statements without it: Spark would put variables of the environment in its place", "${...}")
+
+
 def refuse_all_but_a_query(plan: Any, schema: Sequence[str]) -> None:
     """Raise ConfigError unless a parsed plan only reads.
 
