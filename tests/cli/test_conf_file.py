@@ -1,6 +1,7 @@
 """The settings file: --conf, then LAGOON_CONF, then lagoon.toml of the current folder; a relative warehouse is beside it."""
 
 import json
+import os
 from argparse import Namespace
 from pathlib import Path
 
@@ -51,6 +52,19 @@ def test_a_file_that_others_can_alter_is_not_read(tmp_path: Path, monkeypatch: p
     if path.stat().st_uid:
         with pytest.raises(ConfigError, match="can be altered by other users"):
             conf_file(given(), {})
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link to another user")
+def test_a_link_of_another_user_is_not_followed(tmp_path: Path) -> None:
+    """In a shared folder somebody else would choose which of our files is read, and could change the choice after the check."""
+    (tmp_path / "production.toml").write_text(CLUSTER)
+    link = tmp_path / "lagoon.toml"
+    link.symlink_to("production.toml")
+    assert conf_file(given(), {}).path == Path("lagoon.toml")
+    os.lchown(link, 12345, 12345)
+    with pytest.raises(ConfigError, match="can be altered by other users: --conf "):
+        conf_file(given(), {})
+    assert conf_file(given(link), {}).path == link
 
 
 def test_faults_name_the_file_that_nobody_named(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Finds the settings file of a command: --conf, else LAGOON_CONF, else lagoon.toml of the current folder.
 
 A file that no option names decides where passwords are sent. So lagoon.toml is read only if it belongs to this user or to root,
-and if others cannot write to it.
+and if others cannot write to it. A link there must belong to one of them, too: whoever made it chooses the file.
 """
 
 import os
@@ -54,10 +54,10 @@ def conf_file(options: Namespace, environ: Mapping[str, str]) -> ConfFile:
         return ConfFile(Path(named), CONF_VARIABLE) if named else ConfFile(None)
     path = Path(FILE_NAME)
     try:
-        state = path.stat()
+        state, link = path.stat(), path.lstat()
     except OSError:
         return ConfFile(None)
-    if state.st_uid not in (os.geteuid(), _ROOT) or state.st_mode & _OTHERS_WRITE:
+    if not {state.st_uid, link.st_uid} <= {os.geteuid(), _ROOT} or state.st_mode & _OTHERS_WRITE:
         raise ConfigError(
             [f"{path.absolute()} can be altered by other users: --conf {path} reads it, {CONF_VARIABLE}= reads no file"]
         )
