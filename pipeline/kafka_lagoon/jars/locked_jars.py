@@ -102,11 +102,20 @@ def sha256_of(path: Path) -> str | None:
 
 @contextmanager
 def _one_at_a_time(folder: Path) -> Iterator[None]:
-    """Other processes that want the same folder wait here; the lock ends with the process that holds it."""
+    """Other processes that want the same folder wait here; the lock ends with the process that holds it.
+
+    Others may write to the cache folder, so a link is refused: the file that it leads to is not created or emptied.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_name(f"{folder.name}.lock").open("w") as held:
+    path = folder.with_name(f"{folder.name}.lock")
+    held = os.open(
+        path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666
+    )  # less the umask
+    try:
         fcntl.flock(held, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(held)
 
 
 def _download(folder: Path, jars: Sequence[Jar]) -> None:
