@@ -65,6 +65,16 @@ def test_archives_of_others_are_left_alone(tmp_path: Path, monkeypatch: pytest.M
     assert archive_options(KERNEL) == []
 
 
+def test_an_archive_in_a_folder_of_others(spark_jars: Path) -> None:
+    """Whoever can write to the folder could put another archive there after the check, so none of it is used."""
+    del spark_jars
+    folder = archive(SPARK).parent
+    assert archive_options(SPARK)
+    for mode in (0o770, 0o777, 0o1777):
+        folder.chmod(mode)
+        assert archive_options(SPARK) == []
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["job.py"], ["--master", "local[2]", "job.py"], ["--conf", "spark.ui.enabled=true", "pyspark-shell"]],

@@ -42,13 +42,16 @@ def archive_size(name: str) -> Path:
 
 
 def archive_options(name: str) -> list[str]:
-    """Options of a JVM with the jars of an archive; none unless it is whole and only we or root can have written it."""
+    """Options of a JVM with the jars of an archive; none unless it is whole and only we or root can have written it.
+
+    Whoever can write to the folder could replace the archive before the JVM opens it.
+    """
     try:
         path = archive(name)
-        status, size = path.stat(), int(archive_size(name).read_text())
+        folder, status, size = path.parent.stat(), path.stat(), int(archive_size(name).read_text())
     except (OSError, ValueError, JarsUnavailable):  # the last without a folder for caches
         return []
-    is_ours = belongs_to(status, {os.getuid(), ROOT}) and status.st_size == size
+    is_ours = all(belongs_to(one, {os.getuid(), ROOT}) for one in (folder, status)) and status.st_size == size
     return [f"-XX:SharedArchiveFile={path}", *_QUIET] if is_ours else []
 
 
