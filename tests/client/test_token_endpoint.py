@@ -2,7 +2,7 @@
 
 import json
 import traceback
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from typing import Any
 
 import pytest
@@ -108,6 +108,15 @@ def test_refused_credentials() -> None:
 def test_an_endpoint_that_repeats_the_secret() -> None:
     """A message that contains the secret is not shown."""
     assert "not repeated" in str(refusal(answering("400 Bad", {"error": f"bad secret {_SECRET}"})))
+
+
+def test_an_endpoint_that_repeats_the_header() -> None:
+    """The credentials of the header are not shown either: base64 hides nothing."""
+    header = b64encode(f"lagoon:{_SECRET}".encode()).decode()
+    for words in (f"bad header Basic {header}", header):
+        failure = str(refusal(answering("401 No", {"error": "invalid_client", "error_description": words})))
+        assert "not repeated" in failure
+        assert header not in failure
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])

@@ -72,19 +72,21 @@ class TokenEndpoint:
 
     def _request(self, url: SplitResult) -> bytes:
         """Credentials in the header, as Kafka's clients send them: not form-encoded before they are joined."""
-        credentials = b64encode(f"{self.client_id}:{self.client_secret}".encode()).decode()
         form = "grant_type=client_credentials" + (f"&scope={quote_plus(self.scope)}" if self.scope else "")
         target = (url.path or "/") + (f"?{url.query}" if url.query else "")
         head = [
             f"POST {target} HTTP/1.1",
             f"Host: {url.netloc}",
-            f"Authorization: Basic {credentials}",
+            f"Authorization: Basic {self._credentials()}",
             "Accept: application/json",
             "Content-Type: application/x-www-form-urlencoded",
             f"Content-Length: {len(form)}",
             "Connection: close",
         ]
         return "\r\n".join([*head, "", form]).encode()
+
+    def _credentials(self) -> str:
+        return b64encode(f"{self.client_id}:{self.client_secret}".encode()).decode()
 
     def _token(self, raw: bytes, address: str, requested_at_ms: int) -> Token:
         try:
@@ -94,7 +96,7 @@ class TokenEndpoint:
         fields = _object(body)
         if status == _OK:
             return self._granted(fields, address, requested_at_ms)
-        words = quoted(_error(fields), [self.client_secret])
+        words = quoted(_error(fields), [self.client_secret, self._credentials()])
         reason = f"the token endpoint answered {status}" + (f": {words}" if words else "")
         if status in _TRY_AGAIN:
             raise ConnectionFailed(address, _PHASE, reason)
