@@ -41,6 +41,14 @@ def test_defaults_are_the_connectors():
     )
 
 
+def test_no_password_is_shown():
+    """The text form of options does not contain the properties of the connection, which may hold passwords."""
+    line = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="hunter2";'
+    parsed = options(subscribe="orders", kafka_sasl_jaas_config=line)
+    assert "hunter2" in parsed.kafka["sasl.jaas.config"]
+    assert "hunter2" not in repr(parsed)
+
+
 def test_names_have_any_case():
     """Spark passes options in lower case; people write them in any case."""
     parsed = parse({"KAFKA.Bootstrap.Servers": "a:1", "SUBSCRIBE": "b , a", "FAILonDataLoss": "FALSE"})

@@ -47,6 +47,13 @@ def problems(options: Mapping[str, str], columns: str = "value binary", *, is_st
     return list(refused.value.problems)
 
 
+def test_no_password_is_shown() -> None:
+    """The text form of options does not contain the properties of the connection, which may hold passwords."""
+    options = parsed({"kafka.sasl.jaas.config": 'x.PlainLoginModule required username="u" password="hunter2";'})
+    assert "hunter2" in options.kafka["sasl.jaas.config"]
+    assert "hunter2" not in repr(options)
+
+
 def test_what_options_mean() -> None:
     """Kafka's producer properties have any case; a batch has no transactions unless an option says so."""
     plain = parsed({})

@@ -69,7 +69,7 @@ _KAFKA = "kafka."
 class SourceOptions:
     """The topics to read and how; `kafka` are the properties of the connection, under Kafka's dotted names."""
 
-    kafka: Mapping[str, str]
+    kafka: Mapping[str, str] = field(repr=False)  # with passwords as text
     topics: tuple[str, ...]
     pattern: str | None
     assigned: frozenset[TopicPartition] | None

@@ -5,6 +5,7 @@ alternative; all faults, including those of columns, are listed at once and befo
 clients that change no record are accepted.
 """
 
+import dataclasses
 import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -70,7 +71,7 @@ class SinkOptions:
     `prefix` begins the transactional ids, None if none was given.
     """
 
-    kafka: Mapping[str, str]
+    kafka: Mapping[str, str] = dataclasses.field(repr=False)  # with passwords as text
     topic: str | None
     transactions: str
     prefix: str | None
