@@ -1,9 +1,12 @@
 """A condition depends on the record alone, and faulty conditions are refused first."""
 
 import time
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from kafka_lagoon.errors import TableError
 from kafka_lagoon.restore.conditions import columns_in, faults_of, matching
 from tests.restore.lake import records
 
@@ -96,3 +99,21 @@ def test_rows_keep_their_order() -> None:
 
     table = pa.Table.from_batches([records([5, 3, 9, 7], key=[b"a", None, b"a", b"b"])])
     assert matching(table, "key = 'a'::BLOB")["offset"].to_pylist() == [5, 9]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "true); COPY (SELECT 1) TO '{folder}/planted.csv'; SELECT \"offset\" FROM records WHERE (true",
+        "true); ATTACH '{folder}/planted.db'; SELECT \"offset\" FROM records WHERE (true",
+        'true); SET enable_external_access = true; SELECT "offset" FROM records WHERE (true',
+        "(SELECT count(*) FROM read_text('{folder}/outside.txt')) > 0",
+    ],
+)
+def test_a_condition_reaches_no_file(condition: str, tmp_path: Path) -> None:
+    """Whoever may write the warehouse could change the stored plan of a restore: its condition reads and writes no file."""
+    (tmp_path / "outside.txt").write_text("secret\n")
+    table = pa.table({"offset": [1, 2], "key": [b"a", b"b"]})
+    with pytest.raises(TableError, match="--where: "):
+        matching(table, condition.format(folder=tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["outside.txt"]

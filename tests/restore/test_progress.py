@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -85,9 +86,34 @@ def test_what_is_no_progress(text: str) -> None:
 
 def store(warehouse: Warehouse, **request: object) -> ProgressStore:
     """Open the progress of the plan's request, or of another one."""
-    return ProgressStore(
-        warehouse=warehouse, clock=CLOCK, target_cluster_id="new-id", request=request or {"topics": ["t"]}
-    )
+    wanted = request or {"topics": ["t"], "condition": "true"}
+    return ProgressStore(warehouse=warehouse, clock=CLOCK, target_cluster_id="new-id", request=wanted)
+
+
+def test_a_plan_with_another_condition() -> None:
+    """Whoever may write the warehouse could put SQL of their own into a stored plan: it is not that of the request."""
+
+    def last(plan: RestorePlan) -> Any:
+        kernel = SimpleNamespace(
+            domain=lambda *_: progress._to_json(progress.start_of(PLAN), "commit"),
+            storage=SimpleNamespace(read=lambda _: to_json(plan)),
+        )
+        locations = {RESTORE_MAP.name: "file:/lake/restore_map"}
+        return store(cast("Any", SimpleNamespace(kernel=kernel, state=lambda _: None, locations=locations))).last()
+
+    assert last(PLAN)[0] == PLAN
+    for condition in (None, "true); COPY (SELECT 1) TO '/etc/cron.d/a'; SELECT 1 WHERE (true"):
+        changed = replace(PLANNED, source=replace(PLANNED.source, condition=condition))
+        with pytest.raises(TableError, match="is not the plan of a restore: its condition is not that of the request"):
+            last(replace(PLAN, partitions=[PLANNED, changed]))
+
+
+@pytest.mark.parametrize("restore_id", ["../../../secret", "/etc/secret", "..", "a/b"])
+def test_progress_that_names_a_plan_elsewhere(restore_id: str) -> None:
+    """The name of the plan's file is made of the id, which must not lead to another folder."""
+    text = progress._to_json(replace(progress.start_of(PLAN), restore_id=restore_id), "commit")
+    with pytest.raises(TableError, match=r"progress of a restore .* cannot be read: ValueError restore_id is "):
+        progress._from_json(text)
 
 
 @pytest.mark.spark

@@ -153,10 +153,15 @@ def _unsteady_functions(connection: duckdb.DuckDBPyConnection) -> set[str]:
 
 
 def matching(table: pa.Table, condition: str) -> pa.Table:
-    """The rows that meet a condition, in their order; TableError if it cannot be evaluated for a row."""
+    """The rows that meet a condition, in their order; TableError if it cannot be evaluated for a row.
+
+    The condition is that of a stored plan, which whoever may write the warehouse could have changed: it reaches no file.
+    """
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("records", table)
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
         try:
             kept = connection.sql(f"{_SELECT}({condition})").to_arrow_table()
         except duckdb.Error as error:

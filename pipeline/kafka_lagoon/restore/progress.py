@@ -89,17 +89,25 @@ class ProgressStore:
     def last(self) -> tuple[RestorePlan, Progress] | None:
         """The last restore with this request; None if there is none.
 
-        TableError if its plan is gone or cannot be read, or if others removed rows that its positions rely on.
+        TableError if its plan is gone, cannot be read or has another condition than the request, or if others removed rows that
+        its positions rely on.
         """
         stored = self._stored()
         if stored is None:
             return None
         self._refuse_lost_rows(stored)
-        url = self._plan_url(stored.restore_id)
+        return self._plan(self._plan_url(stored.restore_id)), stored
+
+    def _plan(self, url: str) -> RestorePlan:
+        """The stored plan. A condition is SQL, which tasks run, so it must be the one that the user gives."""
         try:
-            return from_json(self.warehouse.kernel.storage.read(url)), stored
+            plan = from_json(self.warehouse.kernel.storage.read(url))
         except ValueError as error:
             raise TableError(f"{url} is not the plan of a restore: {error}; start another with --new") from error
+        if any(one.source.condition != self.request.get("condition") for one in plan.partitions):
+            fault = "its condition is not that of the request"
+            raise TableError(f"{url} is not the plan of a restore: {fault}; start another with --new")
+        return plan
 
     def begin(self, plan: RestorePlan) -> Progress:
         """Store the plan, and then the begin of its restore; nothing may be written before this returns.
@@ -258,6 +266,8 @@ def _to_json(progress: Progress, commit_id: str) -> str:
 def _from_json(text: str) -> Progress:
     with reading("the progress of a restore in the log of table restore_map"):
         stored = json.loads(text)
+        if file_name(stored["restore_id"]) != stored["restore_id"]:  # the plan would be read from another folder
+            raise ValueError(f"restore_id is {stored['restore_id']!r}")
         positions = {
             PartitionKey(topic, partition): Position(
                 next_offset=next_offset,
