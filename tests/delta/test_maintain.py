@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import deltalake
 import pytest
@@ -27,6 +27,7 @@ from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError, LockHeld, TableError
 from kafka_lagoon.tables.record_tables import INGEST_DATE
+from kafka_lagoon.tables.record_tables import RECORDS as RECORDS_TABLE
 from kafka_lagoon.tables.schema import ADMIN_ACTIONS, TABLES
 from tests.clock import CLOCK
 from tests.delta import test_record_files
@@ -384,3 +385,45 @@ def test_a_file_that_the_log_names_stays(tmp_path: Path, monkeypatch: pytest.Mon
     )
     (maintained,) = maintain(lake, MaintainOptions(tables=(name,), dry_run=True), CLOCK)
     assert maintained.removed == Files(count=1, size=1)
+
+
+class _Folders(Storage):
+    """Folders of this machine without a JVM."""
+
+    def names(self, url: str) -> list[str]:
+        return sorted(path.name for path in Path(url.removeprefix("file:")).iterdir())
+
+    def delete(self, url: str) -> None:
+        Path(url.removeprefix("file:")).unlink()
+
+
+@pytest.mark.parametrize("is_planted_late", [False, True])
+def test_files_behind_a_link_are_not_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_planted_late: bool
+) -> None:
+    """Whoever may write a shared warehouse could put a link in place of a day, to a folder that only we may write."""
+    private, table = tmp_path / "private", tmp_path / "records"
+    days = [table / f"{INGEST_DATE}=2026-01-0{day}" for day in (1, 2)]
+    for folder in (private, *days, table / "_delta_log"):
+        folder.mkdir(parents=True)
+    for folder in (private, *days):
+        (folder / "old").write_text("content")
+    storage = _Folders(jvm=None, conf=None)
+
+    def plant(*_: object) -> list[str]:
+        shutil.rmtree(days[1])
+        days[1].symlink_to(private)
+        return []
+
+    if not is_planted_late:
+        plant()
+    monkeypatch.setattr(maintain_module, "removed_since", plant if is_planted_late else lambda *_: [])
+    kernel = SimpleNamespace(storage=storage, live_files=lambda _: [])
+    warehouse: Any = SimpleNamespace(
+        kernel=kernel, locations={"records": f"file:{table}"}, state=lambda _: SimpleNamespace()
+    )
+    options, clock = MaintainOptions(keep_hours=-1, force=True), SimpleNamespace(now_ms=lambda: time.time_ns() // 10**6)
+    removed = maintain_module._vacuum(warehouse, RECORDS_TABLE, options, cast("Any", clock))
+    assert removed.count == 1 + is_planted_late
+    assert not (days[0] / "old").exists()
+    assert (private / "old").read_text() == "content"

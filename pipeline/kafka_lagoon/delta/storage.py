@@ -175,6 +175,10 @@ class Storage:
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be listed: {reason(error)}") from error
 
+    def is_link(self, url: str) -> bool:
+        """True for a symbolic link on this machine."""
+        return url.startswith(_LOCAL) and Path(url.removeprefix(_LOCAL)).is_symlink()
+
     def delete(self, url: str) -> None:
         """Remove a file, or a folder with everything in it."""
         path = self._path(url)
