@@ -48,14 +48,15 @@ class BatchProgress:
 def read_progress(cluster: Cluster, group_id: str, deadline: Deadline) -> list[BatchProgress]:
     """Commits of a group, of each series that it knows; waits until no transaction that commits more is pending.
 
+    Ids of open transactions begin with the group's: a client that may only commit for the group could name those of others.
     ConfigError if a newer release wrote one of them.
     """
     known: dict[str, BatchProgress] = {}
-    for progress, groups in _committed(cluster, group_id, deadline):
+    for progress, groups in _committed(cluster, group_id, group_id, deadline):
         rest = [
             transaction
             for number in range(1, groups)
-            for part, _ in _committed(cluster, _further(group_id, number), deadline)
+            for part, _ in _committed(cluster, _further(group_id, number), group_id, deadline)
             if (part.series, part.number) == (progress.series, progress.number)
             for transaction in part.open_transactions
         ]
@@ -95,8 +96,8 @@ def _parts(progress: BatchProgress) -> list[BatchProgress]:
     return [replace(progress, open_transactions=every[start : start + _IN_ONE_GROUP]) for start in starts]
 
 
-def _committed(cluster: Cluster, group_id: str, deadline: Deadline) -> list[tuple[BatchProgress, int]]:
-    """Commits of a group, each with the number of groups that keep it."""
+def _committed(cluster: Cluster, group_id: str, prefix: str, deadline: Deadline) -> list[tuple[BatchProgress, int]]:
+    """Commits of a group, each with the number of groups that keep it; `prefix` begins the ids of their transactions."""
     pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
     while True:
         fetched = committed_offsets(cluster, [group_id], deadline)
@@ -111,6 +112,7 @@ def _committed(cluster: Cluster, group_id: str, deadline: Deadline) -> list[tupl
         for topic in fetched.answers[group_id].topics
         for partition in topic.partitions
         if (content := _content(partition.metadata)) is not None
+        and all(f"{content['id']}{rest}".startswith(f"{prefix}.") for rest, *_ in content["open"])
     ]
 
 

@@ -119,7 +119,8 @@ def progress(data: bytes) -> None:
 
 def progress_seeds() -> Iterator[bytes]:
     some = [
-        Transaction(transactional_id=f"s-{n}", producer_id=n, epoch=0, timeout_ms=1, is_implicit=False) for n in (1, 2)
+        Transaction(transactional_id=f"sink.task-{n}-0", producer_id=n, epoch=0, timeout_ms=1, is_implicit=False)
+        for n in (1, 2)
     ]
     for transactions in ((), tuple(some)):
         made = BatchProgress(series="s", number=6, topic="t", open_transactions=transactions)
