@@ -4,7 +4,11 @@ The first word of a statement proves little, so each statement is hidden behind 
 """
 
 import os
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from unittest.mock import MagicMock
 
 import duckdb
@@ -69,6 +73,8 @@ BY_SPARK = (
     "SELECT 1 AS `${{system:user.home}}`",
     "SELECT * FROM records -- ${{env:HOME}}",
     "SELECT from_protobuf(value, 'M', '{outside}') FROM records",
+    "SELECT from_avro(value, '\"string\"', map('avroSchemaUrl', '{outside}')) FROM records",
+    "SELECT from_xml('<a/>', 'a INT', map('rowValidationXSDPath', '{outside}'))",
     "SELECT * FROM text.`{outside}`",
     "WITH a AS (SELECT * FROM csv.`{outside}`) SELECT * FROM a",
     "SELECT * FROM IDENTIFIER('text.`{outside}`')",
@@ -131,6 +137,25 @@ def test_references_to_the_environment(text: str) -> None:
         with pytest.raises(ConfigError, match=r"^\$\{\.\.\.\}: lagoon sql runs statements without it"):
             spark_engine._run(warehouse, statement, ())
     assert not warehouse.mock_calls
+
+
+@pytest.mark.parametrize(
+    "name", ["from_avro", "FROM_XML", "schema_of_xml", "schema_of_avro", "from_protobuf", "reflect"]
+)
+def test_functions_that_reach_further(name: str) -> None:
+    """They open a file that an option names, with the rights of whoever runs the statement, or call Java."""
+
+    def node(kind: str, **has: Any) -> Any:
+        def several(*some: Any) -> Any:
+            return SimpleNamespace(size=lambda: len(some), apply=lambda number: some[number])
+
+        parts = {one: partial(several, *has.get(one, ())) for one in ("children", "expressions", "nameParts")}
+        return SimpleNamespace(getClass=lambda: SimpleNamespace(getSimpleName=lambda: kind), **parts)
+
+    for parts, is_refused in (((name,), True), (("system", "builtin", name), True), (("upper",), False)):
+        plan = node("Project", expressions=(node("Alias", children=(node("UnresolvedFunction", nameParts=parts),)),))
+        with pytest.raises(ConfigError, match=name) if is_refused else nullcontext():
+            refuse_all_but_a_query(plan, ())
 
 
 def of_pages(*names: str) -> list[str]:

@@ -32,8 +32,11 @@ _TABLE_FUNCTIONS = _names(
     "collations explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer range sequence "
     "sql_keywords stack variant_explode variant_explode_outer"
 )
-# Functions that call Java methods, or open a file that an argument names.
-_FUNCTIONS = frozenset(("reflect", "java_method", "try_reflect", "from_protobuf", "to_protobuf"))
+# Functions that call Java methods, or open a file that an argument names: of Avro by avroSchemaUrl, of XML by
+# rowValidationXSDPath.
+_FUNCTIONS = _names(
+    "reflect java_method try_reflect from_protobuf to_protobuf from_avro schema_of_avro from_xml schema_of_xml"
+)
 _SUBQUERIES = _names(
     "ArraySubquery Exists FunctionTableSubqueryArgumentExpression LateralSubquery ListQuery ScalarSubquery"
 )
