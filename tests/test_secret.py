@@ -41,6 +41,12 @@ def test_a_secret_in_a_file(tmp_path: Path) -> None:
         secret.reveal()
 
 
+def test_a_secret_in_a_file_of_windows(tmp_path: Path) -> None:
+    """The mark that its editors write before the text is not part of a password, as it is not part of the settings."""
+    (tmp_path / "password").write_bytes("\ufeffhunter2\r\n".encode())
+    assert Secret(f"file:{tmp_path / 'password'}").reveal() == "hunter2"
+
+
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     """The error names the reference, not the content of the file."""
     (tmp_path / "key").write_bytes(b"hunter2\xff")

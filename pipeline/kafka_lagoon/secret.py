@@ -104,7 +104,7 @@ def _is_utf8(text: str) -> bool:
 
 
 def _content(path: str) -> str:
-    """Return the text of a file without its last line break."""
+    """Return the text of a file without a byte order mark and its last line break."""
     file = Path(path)
     if S_ISREG(file.stat().st_mode):
         return _text(file)
@@ -115,4 +115,5 @@ def _content(path: str) -> str:
 
 
 def _text(file: Path) -> str:
-    return file.read_text("utf-8").rstrip("\r\n")
+    # Editors of Windows begin a file with a byte order mark, which nobody sees and brokers refuse.
+    return file.read_text("utf-8-sig").rstrip("\r\n")
