@@ -41,6 +41,22 @@ def test_a_full_disk_is_said_without_a_traceback() -> None:
     assert set(done.stderr.splitlines()) == {"lagoon: --log-file: an event could not be written"}
 
 
+def test_an_event_after_a_part_of_one_is_a_line(tmp_path: Path) -> None:
+    """A disk that is full in the middle of an event keeps a part of it: the event after it has a line, in this run and the next."""
+    path = tmp_path / "log"
+    limit = (
+        "import resource; limit = lambda n: resource.setrlimit(resource.RLIMIT_FSIZE, (n, resource.RLIM_INFINITY)); "
+    )
+    begun = f"log.append_to(Path({str(path)!r})); "
+    done = run(f"{limit}{begun}limit(40); log.info('cut'); limit(resource.RLIM_INFINITY); log.info('on')")
+    assert done.stderr == "lagoon: --log-file: an event could not be written\n"
+    cut, on = path.read_text().splitlines()
+    assert (len(cut), json.loads(on)["event"]) == (40, "on")
+    path.write_text(cut)
+    run(f"{begun}log.info('next')")
+    assert json.loads(path.read_text().splitlines()[1])["event"] == "next"
+
+
 def test_a_full_disk_of_both_logs_ends_no_run() -> None:
     """Standard error is often appended to a file of the same folder: neither the event nor the line about it is written."""
     code = USE + "log.append_to(Path('/dev/full')); log.info('begun'); print('on')"

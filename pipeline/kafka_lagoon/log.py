@@ -31,18 +31,36 @@ def configure(stream: TextIO | None = None) -> None:
 
 
 def append_to(path: Path) -> None:
-    """Append events to a file, and send them nowhere else; OSError if it cannot be opened."""
+    """Append events to a file, and send them nowhere else; OSError if it cannot be opened.
+
+    A disk that becomes full keeps a part of an event. The next event, also of a later run, begins on a line of its own.
+    """
     file = path.open("ab", buffering=0)  # without a buffer, whose rest Python would try to write again at the end
+    is_cut = _ends_within_a_line(path)
 
     def write(line: str) -> None:
         """Print one line if an event cannot be written: a full disk neither ends a run nor shows a traceback."""
-        try:
-            file.write(line.encode())
-        except OSError:
+        nonlocal is_cut
+        data, written = (f"\n{line}" if is_cut else line).encode(), 0
+        with suppress(OSError):
+            written = file.write(data) or 0
+        if written:
+            is_cut = not data[:written].endswith(b"\n")
+        if written < len(data):
             with suppress(OSError):  # standard error is often on the same disk
                 print("lagoon: --log-file: an event could not be written", file=sys.stderr)  # noqa: T201
 
     _send_to(write)
+
+
+def _ends_within_a_line(path: Path) -> bool:
+    """True if the last line of a file has no end; False for a pipe or device, and where the file may only be written."""
+    with suppress(OSError):
+        if path.is_file() and path.stat().st_size:
+            with path.open("rb") as file:
+                file.seek(-1, 2)
+                return file.read() != b"\n"
+    return False
 
 
 def _send_to(write: Callable[[str], None]) -> None:
