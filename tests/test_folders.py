@@ -2,12 +2,13 @@
 
 import getpass
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.folders import is_folder, owner
+from kafka_lagoon.folders import is_folder, owner, place_for_temporary_files
 from tests.closed import modes_bind
 
 
@@ -42,3 +43,13 @@ def test_an_owner_without_a_name(tmp_path: Path) -> None:
     """Its number is shown."""
     os.chown(tmp_path, 54_321, -1)
     assert owner(tmp_path) == "54321"
+
+
+def test_no_place_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container whose files are only read and that has no /tmp: the line has the cause, and the variable that helps."""
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere/tmp"])
+    with pytest.raises(TableError) as raised, place_for_temporary_files():
+        tempfile.mkdtemp()
+    cause = "No usable temporary directory found in ['/nowhere/tmp']"
+    assert str(raised.value) == f"temporary files: {cause}: let TMPDIR name a folder with space that can be written"

@@ -1,7 +1,9 @@
-"""Checks folders of this machine that may belong to another user, and names the owner."""
+"""Checks folders of this machine: those that may belong to another user, whom it names, and that of temporary files."""
 
 import os
 import pwd
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from kafka_lagoon.errors import TableError
@@ -29,6 +31,20 @@ def owner(path: Path) -> str:
         return pwd.getpwuid(number).pw_name
     except KeyError:
         return str(number)
+
+
+@contextmanager
+def place_for_temporary_files() -> Iterator[None]:
+    """Raise TableError with the cure instead of OSError while a temporary file or folder is made: a pod may have no /tmp."""
+    try:
+        yield
+    except OSError as error:
+        raise TableError(no_temporary_files(error)) from error
+
+
+def no_temporary_files(error: OSError) -> str:
+    """The line about a temporary file that cannot be made."""
+    return f"temporary files: {error.strerror}: let TMPDIR name a folder with space that can be written"
 
 
 def _closed(path: Path) -> Path:

@@ -3,13 +3,15 @@
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from kafka_lagoon.delta import session as spark_session
 from kafka_lagoon.delta import session_jars
 from kafka_lagoon.delta.session import gaps
 from kafka_lagoon.errors import JarsUnavailable, TableError
@@ -136,3 +138,32 @@ print(ours, [name for name in asked if str(name).startswith("pyspark")])
 """
     ran = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, timeout=120, check=True)
     assert ran.stdout.strip() == "[] ['pyspark.core.context']"
+
+
+_CURE = ": let TMPDIR name a folder with space that can be written"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            FileNotFoundError(2, "No such file or directory", "/opt/none/bin/spark-submit"),
+            "/opt/none/bin/spark-submit: No such file or directory; is SPARK_HOME right?",
+        ),
+        (
+            FileNotFoundError(2, "No usable temporary directory found in ['/tmp', '/']"),
+            f"temporary files: No usable temporary directory found in ['/tmp', '/']{_CURE}",
+        ),
+    ],
+)
+def test_what_keeps_the_jvm_from_starting(monkeypatch: pytest.MonkeyPatch, error: OSError, said: str) -> None:
+    """PySpark writes a temporary file before it starts its script: SPARK_HOME has nothing to do with it."""
+
+    def refuse() -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(tempfile, "gettempdir", refuse if error.filename is None else lambda: "/tmp")  # noqa: S108
+    monkeypatch.setattr(SparkContext, "_ensure_initialized", refuse)
+    with pytest.raises(TableError) as raised:
+        spark_session.session("ours")
+    assert str(raised.value) == f"Spark's JVM did not start: {said}"

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from kafka_lagoon.clock import SYSTEM_CLOCK
 from kafka_lagoon.doctor import checks, versions
+from kafka_lagoon.doctor.results import FAILED
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.secret import Secret
 
@@ -42,3 +44,17 @@ def test_a_file_that_only_refers_to_secrets_may_be_read(tmp_path: Path, password
     kafka = KafkaSettings(bootstrap_servers="127.0.0.1:1", sasl_password=Secret(password.format(tmp_path)))
     results = list(checks._secrets("prod", kafka, conf))
     assert [one.status for one in results] == ["ok", *["warning"] * warnings]
+
+
+def test_no_place_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The doctor names it, and makes its other checks: a pod without /tmp is what it may be asked about."""
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("tempfile._candidate_tempdir_list", lambda: ["/nowhere/tmp"])
+    examination = checks.Examination(settings=None, clusters={}, needs=(), clock=SYSTEM_CLOCK, timeout_ms=1)
+    results = list(checks.examine(examination))
+    (failed,) = (result for result in results if result.status == FAILED)
+    assert (failed.check, failed.subject) == ("disk", "temporary files")
+    assert failed.observed.startswith(
+        "temporary files: No usable temporary directory found in ['/nowhere/tmp']: let TMPDIR"
+    )
+    assert [result.check for result in results][-1] == "executors"

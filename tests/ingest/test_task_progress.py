@@ -80,3 +80,10 @@ def test_a_task_reports_all_its_splits(state: FakeCluster, tmp_path: Path) -> No
     offsets, records, size = totals_in(str(folder))
     assert (offsets, records) == (12, 12)
     assert size == sum(one.counts.bytes_fetched for result in results for one in result.outcome.outcomes)
+
+
+def test_a_run_without_temporary_files_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The counts are for people: nothing fails if their folder cannot be made."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    with progress_folder("local[4]") as folder:
+        assert folder is None

@@ -391,3 +391,13 @@ def test_long_statements_are_read_once() -> None:
     statement = Statement(f"SELECT offset FROM lag_now WHERE partition IN ({numbers})")
     assert quoted_offset(statement) == f'SELECT "offset" FROM lag_now WHERE partition IN ({numbers})'
     assert sum(copied) < 10 * len(statement)
+
+
+def test_a_place_for_spilled_rows_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that reads tables says so in one line, as of a pod without /tmp."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    with (
+        pytest.raises(TableError, match=r"^temporary files: No such file or directory: let TMPDIR name"),
+        connected(tmp_path),
+    ):
+        pass

@@ -4,6 +4,7 @@ What spark-submit, `conf/spark-defaults.conf` or a cluster has set stands; only 
 """
 
 import atexit
+import errno
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 from pyspark import SparkConf, SparkContext
@@ -24,11 +26,13 @@ from kafka_lagoon.delta.spark_channels import channels
 from kafka_lagoon.delta.spark_connect import refuse_remote
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.errors import JarsUnavailable, TableError
+from kafka_lagoon.folders import no_temporary_files, place_for_temporary_files
 from kafka_lagoon.jars.java import java_path, java_release
 from kafka_lagoon.owned_files import HADOOP_UMASK, umask_text
 
 OLDEST_JAVA = 17
 _LOCAL_FOLDERS, _HADOOP_UMASK = "spark.local.dir", f"spark.hadoop.{HADOOP_UMASK}"
+_NO_PROCESS = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 _UNNAMED = "pyspark-shell"  # the name that pyspark gives an application without one
 
 # The tables are small: Delta's 50 snapshot partitions and Spark's 200 for shuffles would triple the time of a query.
@@ -50,7 +54,8 @@ _GAPS = {
 def session(app_name: str, place: str | None = None) -> SparkSession:
     """Return the running session, or start one that reaches tables at `place`; by itself it runs on all local cores.
 
-    TableError if no JVM or session starts, or if Spark has no Delta and its jars cannot be had; ConfigError for Spark Connect.
+    TableError if no JVM or session starts, if Spark has no Delta and its jars cannot be had, or if there is no folder for
+    temporary files; ConfigError for Spark Connect.
     """
     refuse_remote()
     try:
@@ -58,10 +63,8 @@ def session(app_name: str, place: str | None = None) -> SparkSession:
             SparkContext._ensure_initialized()  # noqa: SLF001  starts the JVM, so that SparkConf knows spark-defaults.conf
     except PySparkRuntimeError as error:
         raise TableError(f"Spark's JVM did not start: {_why_no_jvm()}") from error
-    except OSError as error:  # of the script that starts it
-        raise TableError(
-            f"Spark's JVM did not start: {error.filename}: {error.strerror}; is SPARK_HOME right?"
-        ) from error
+    except OSError as error:  # of the script that starts it, or of the file by which it tells its port
+        raise TableError(f"Spark's JVM did not start: {_why_no_script(error)}") from error
     conf = SparkConf()
     if str(conf.get("spark.master", "local")).startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise workers would use the first python3 on PATH
@@ -88,6 +91,13 @@ def _without_handler() -> Iterator[None]:
         yield
     finally:
         names["signal"] = signal
+
+
+def _why_no_script(error: OSError) -> str:
+    """PySpark makes a temporary folder before it starts the script; a process that cannot be started names no file."""
+    if error.filename is not None and Path(error.filename).name == "spark-submit":
+        return f"{error.filename}: {error.strerror}; is SPARK_HOME right?"
+    return str(error.strerror) if error.errno in _NO_PROCESS else no_temporary_files(error)
 
 
 def _why_no_jvm() -> str:
@@ -118,7 +128,8 @@ def _folders(conf: SparkConf) -> dict[str, str]:
         return {}
     made = {}
     if not conf.contains(_LOCAL_FOLDERS) and "SPARK_LOCAL_DIRS" not in os.environ:
-        made[_LOCAL_FOLDERS] = tempfile.mkdtemp(prefix="lagoon-spark-")
+        with place_for_temporary_files():
+            made[_LOCAL_FOLDERS] = tempfile.mkdtemp(prefix="lagoon-spark-")
         atexit.register(shutil.rmtree, made[_LOCAL_FOLDERS], ignore_errors=True)
     if not conf.contains(_HADOOP_UMASK):
         made[_HADOOP_UMASK] = umask_text()

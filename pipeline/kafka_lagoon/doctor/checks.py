@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.doctor import installation, versions
 from kafka_lagoon.doctor.results import FAILED, Check, Result, run_alone
-from kafka_lagoon.errors import JarsUnavailable
+from kafka_lagoon.errors import JarsUnavailable, TableError
+from kafka_lagoon.folders import place_for_temporary_files
 from kafka_lagoon.frozen import frozen
 
 if TYPE_CHECKING:  # each is imported by its check, so that what does not load here keeps only that check from running
@@ -139,7 +140,12 @@ def _places(examination: Examination) -> Iterator[Result]:
     from kafka_lagoon.jars.locked_jars import cache_folder  # noqa: PLC0415
 
     place = _local_warehouse(examination)
-    disks = [("temporary files", Path(tempfile.gettempdir()))]
+    disks = []
+    try:
+        with place_for_temporary_files():
+            disks.append(("temporary files", Path(tempfile.gettempdir())))
+    except TableError as error:
+        yield Check("disk", "temporary files").failed(str(error))
     with suppress(JarsUnavailable):  # no folder for caches: the check of the jars says so
         disks.append(("cache", cache_folder()))
     if isinstance(place, Result):

@@ -6,7 +6,7 @@ need a port of the driver for that, so there a task is counted when it has ended
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from struct import Struct
 from tempfile import TemporaryDirectory, mkstemp
@@ -59,12 +59,17 @@ class TaskProgress:
 
 @contextmanager
 def progress_folder(master: str) -> Iterator[str | None]:
-    """Make the folder for the tasks of a run; None if its executors are on other machines than the driver."""
-    if not master.startswith("local"):
-        yield None
-        return
-    # Tasks that Spark has given up, or that Ctrl-C has left, may go on and make files while the folder is removed.
-    with TemporaryDirectory(prefix="lagoon-progress-", ignore_cleanup_errors=True) as folder:
+    """Make the folder for the tasks of a run; None if its executors are on other machines than the driver.
+
+    None also where no folder can be made: the counts are for people, and a full disk does not fail the run.
+    """
+    with ExitStack() as stack:
+        folder = None
+        if master.startswith("local"):
+            with suppress(OSError):
+                # Tasks that Spark has given up, or that Ctrl-C has left, may go on and make files while it is removed.
+                made = TemporaryDirectory(prefix="lagoon-progress-", ignore_cleanup_errors=True)
+                folder = stack.enter_context(made)
         yield folder
 
 

@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 
 from kafka_lagoon.errors import ConfigError, TableError
-from kafka_lagoon.folders import is_folder
+from kafka_lagoon.folders import is_folder, place_for_temporary_files
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.duckdb_statements import refuse_all_but_a_query
 from kafka_lagoon.query.duckdb_tables import TableQuery, columns_in_sql, select_rows, text
@@ -76,9 +76,12 @@ def connected(folder: Path, limits: Limits = _NO_LIMITS) -> Iterator[Open]:
     """Yield a function that opens tables and views as `opened` does; each call replaces those of the call before.
 
     A connection costs 20 ms, so a command that first reads a few rows to choose a window uses one connection for both.
+    TableError if there is no folder for temporary files.
     """
+    with place_for_temporary_files():  # mode 0700, and nobody can have created it before
+        spill_folder = tempfile.TemporaryDirectory(prefix="lagoon-sql-")
     with (
-        tempfile.TemporaryDirectory(prefix="lagoon-sql-") as spills,  # mode 0700, and nobody can have created it before
+        spill_folder as spills,
         closing(_connect()) as connection,
         ThreadPoolExecutor(1) as thread,
     ):
