@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError, Lock
 
@@ -11,7 +12,15 @@ import pytest
 
 from kafka_lagoon import log
 from kafka_lagoon.cli.outcome import SNAPSHOT, RunOutcome, at_once
-from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, COMPLETE, FAILED, INCOMPLETE, LOCKED, worst_of_clusters
+from kafka_lagoon.cli.terminal import (
+    BAD_CONFIGURATION,
+    COMPLETE,
+    FAILED,
+    INCOMPLETE,
+    LOCKED,
+    OutputFailed,
+    worst_of_clusters,
+)
 from kafka_lagoon.errors import LockHeld, TableError
 from tests.clock import CLOCK
 
@@ -157,3 +166,24 @@ def test_a_terminal_has_one_line_for_all_clusters() -> None:
     assert "a: step 1 of 2, x (5); b: step 2 of 2, y (7,000)" in shown
     assert shown.rstrip().endswith("\x1b[?25h") or shown.endswith("\x1b[2K")
     assert done.stdout == b"a line\n"
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_a_full_disk_of_standard_output_ends_no_cluster(
+    events: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """cron.log may be on a full disk: every cluster is run and has its event and its status, and then the command fails."""
+
+    def run(outcome: RunOutcome) -> int:
+        outcome.lines.append(f"{outcome.cluster} is done")
+        return COMPLETE
+
+    made = outcomes()
+    with Path("/dev/full").open("w") as full, monkeypatch.context() as redirected:
+        redirected.setattr("sys.stdout", full)
+        with pytest.raises(OutputFailed):
+            at_once(made, limit, CLOCK, run)
+        with suppress(OSError):
+            full.close()
+    assert [one.status for one in made] == ["complete"] * 3
+    assert [json.loads(line)["cluster"] for line in events.read_text().splitlines()] == ["a", "b", "c"]

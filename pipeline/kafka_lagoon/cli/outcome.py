@@ -19,8 +19,10 @@ from kafka_lagoon.cli.terminal import (
     FAILED,
     INCOMPLETE,
     LOCKED,
+    OutputFailed,
     Steps,
     UsageError,
+    code_of,
     complain,
     problems_of,
     say,
@@ -205,10 +207,16 @@ def at_once(outcomes: Sequence[RunOutcome], limit: int, clock: Clock, run: Calla
 
 
 def _reported(runs: Iterable[tuple[RunOutcome, BaseException | None]]) -> list[int]:
-    """Report each run when it has ended; return the exit codes, or raise the first unexpected error."""
+    """Report each run when it has ended; return the exit codes, or raise the first unexpected error.
+
+    A standard output that cannot be written is such an error: the other clusters are run before it ends the command.
+    """
     exit_codes, unexpected = list[int](), list[Exception]()
     for outcome, failure in runs:
-        exit_codes.append(_report(outcome, failure))
+        try:
+            exit_codes.append(_report(outcome, failure))
+        except (OutputFailed, BrokenPipeError) as error:
+            unexpected.append(error)
         if isinstance(failure, Exception) and not isinstance(failure, PipelineError):
             unexpected.append(failure)
     if unexpected:
@@ -236,13 +244,17 @@ def _attempt(outcome: RunOutcome, clock: Clock, run: Callable[[RunOutcome], int]
 
 def _report(outcome: RunOutcome, failure: BaseException | None) -> int:
     """Print the lines of a run and write its event; return the exit code. Ctrl-C and the like are raised again."""
-    for line in outcome.lines:
-        say(line)
     if isinstance(failure, PipelineError):
-        outcome.exit_code = complain(failure, outcome.cluster or outcome.table)
+        outcome.exit_code = code_of(failure)
     exit_code = FAILED if outcome.exit_code is None else outcome.exit_code
     outcome.status = outcome.status or STATUS[exit_code]
-    (log.info if exit_code == COMPLETE else log.error)(EVENT, **outcome.event())
+    try:
+        for line in outcome.lines:
+            say(line)
+        if isinstance(failure, PipelineError):
+            complain(failure, outcome.cluster or outcome.table)
+    finally:  # also where the lines cannot be written
+        (log.info if exit_code == COMPLETE else log.error)(EVENT, **outcome.event())
     if failure and not isinstance(failure, Exception):
         raise failure
     return exit_code
