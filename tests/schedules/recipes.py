@@ -36,7 +36,7 @@ def crontab() -> Crontab:
         *schedule, command = line.split(maxsplit=5)
         assert all(re.fullmatch(r"[\d*/,-]+", field) for field in schedule), line
         assert not re.search(r"(?<!\\)%", command), line
-        (job,) = re.findall(r"^\(date [^;]+; \$ALONE \S+ \$LAGOON (\w+)", command)
+        (job,) = re.findall(r"^\(date [^;]+; \$ALONE \S+ \$LIMIT \d+[mh] \$LAGOON (\w+)", command)
         commands[job] = command.replace(r"\%", "%")
     return Crontab(variables, commands)
 

@@ -1,6 +1,7 @@
 """The crontab of conf/cron starts each job once at a time, and prints what cron should mail."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -11,12 +12,18 @@ from tests.schedules.recipes import crontab
 JOBS = ("snapshot", "ingest", "maintain", "report")
 
 
-def start(job: str, folder: Path) -> subprocess.Popen[str]:
-    """Start the line of a job as cron does, with the `lagoon` of a folder, which has the logs, too."""
+def start(job: str, folder: Path, limit: str | None = None) -> subprocess.Popen[str]:
+    """Start the line of a job as cron does, with the `lagoon` of a folder, which has the logs, too.
+
+    `limit` replaces the time after which a run is ended.
+    """
     table = crontab()
+    command = table.commands[job]
+    if limit is not None:
+        command = re.sub(r"(\$LIMIT) \w+", rf"\1 {limit}", command)
     moved = {
         name: value.replace("/opt/kafka-lagoon/.venv/bin", str(folder)).replace("/var/log/lagoon", str(folder))
-        for name, value in {**table.variables, "COMMAND": table.commands[job]}.items()
+        for name, value in {**table.variables, "COMMAND": command}.items()
     }
     environ = {"HOME": str(folder), "PATH": "/usr/bin:/bin", **moved}
     return subprocess.Popen(
@@ -52,3 +59,11 @@ def test_cron_mails_what_people_have_to_look_at(tmp_path: Path, code: int, print
     said, _ = start("ingest", tmp_path).communicate()
     assert said.endswith(printed)
     assert bool(said) == bool(printed)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_run_that_hangs_is_ended_and_mailed(tmp_path: Path, job: str) -> None:
+    """Else no run of the job would start any more, each with exit code 4, of which nothing is mailed."""
+    write_lagoon(tmp_path, "sleep 60")
+    said, _ = start(job, tmp_path, limit="0.2s").communicate(timeout=30)
+    assert "timeout: sending signal TERM to command" in said

@@ -13,7 +13,7 @@ from kafka_lagoon import __version__
 from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, INCOMPLETE, LOCKED
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.settings import load
-from tests.schedules.recipes import container, container_command, cron_jobs, dockerfile, manifests
+from tests.schedules.recipes import container, container_command, cron_jobs, dockerfile, manifests, unit
 from tests.tools import is_there, schedules
 
 JOBS = ("snapshot", "ingest", "maintain", "report")
@@ -52,6 +52,15 @@ def test_exit_codes(job: str) -> None:
     assert (rule["operator"], rule["containerName"]) == ("In", container(job)["name"])
     assert pod(job)["restartPolicy"] == "Never"
     assert spec["backoffLimit"] > 0
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_run_that_hangs_is_ended(job: str) -> None:
+    """It would keep every later one from starting (Forbid). The units of systemd have the same limits."""
+    unit_of = {"snapshot": "lagoon-snapshot.service", "report": "lagoon-report.service"}
+    limit = unit(unit_of.get(job, "lagoon@.service"))["Service"]["TimeoutStartSec"]
+    seconds = {"15min": 900, "30min": 1800, "6h": 21600}[limit]
+    assert cron_jobs()[job]["jobTemplate"]["spec"]["activeDeadlineSeconds"] == seconds
 
 
 @pytest.mark.parametrize("job", JOBS)
