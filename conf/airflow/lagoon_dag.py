@@ -120,7 +120,11 @@ class LagoonOperator(SparkSubmitOperator):
     def _path(self, name: str) -> str:
         """Ask the installation for one of its folders or files."""
         answer = subprocess.run(  # noqa: S603  an installation that the administrator names
-            [f"{self.home}/bin/lagoon", "path", name], capture_output=True, text=True, check=True
+            # Standard error goes to the task's log: the exception does not have it.
+            [f"{self.home}/bin/lagoon", "path", name],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
         )
         return answer.stdout.strip()
 

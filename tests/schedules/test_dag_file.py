@@ -2,9 +2,13 @@
 
 import ast
 import json
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from kafka_lagoon.settings import load
 from tests.installed import CLONE
@@ -56,3 +60,18 @@ def test_extra_wins() -> None:
     servers = {"bootstrap.servers": "b:1,c:2"}
     connection = SimpleNamespace(host="a", port=None, login=None, password=None, extra_dejson=servers)
     assert function("kafka_settings")("kafka", connection) == {"LAGOON_KAFKA__BOOTSTRAP_SERVERS": "b:1,c:2"}
+
+
+def test_why_an_installation_does_not_answer_is_in_the_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The exception of a command that failed has its exit code alone, so what it said has to reach the log of the task."""
+    command = tmp_path / "bin" / "lagoon"
+    command.parent.mkdir()
+    command.write_text("#!/bin/sh\necho 'lagoon: why' >&2\nexit 2\n")
+    command.chmod(0o755)
+    (operator,) = (node for node in TREE.body if isinstance(node, ast.ClassDef))
+    (definition,) = (node for node in operator.body if isinstance(node, ast.FunctionDef) and node.name == "_path")
+    namespace: dict[str, Any] = {"subprocess": subprocess}
+    exec(compile(ast.Module([definition], []), "_path", "exec"), namespace)  # noqa: S102  our own recipe
+    with pytest.raises(subprocess.CalledProcessError):
+        namespace["_path"](SimpleNamespace(home=tmp_path), "jobs")
+    assert capfd.readouterr().err == "lagoon: why\n"
