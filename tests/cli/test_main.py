@@ -216,6 +216,9 @@ def test_which_settings_spark_reads(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert conf_dir() == str(SPARK_SETTINGS)
     assert (SPARK_SETTINGS / "spark-defaults.conf").is_file()
     assert conf_dir(SPARK_HOME=str(tmp_path)) == str(SPARK_SETTINGS)
+    assert conf_dir(SPARK_HOME="/" + "a" * 300) == str(
+        SPARK_SETTINGS
+    )  # nor can the folder of another user be looked at
     assert conf_dir(SPARK_CONF_DIR="theirs") == "theirs"
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "spark-defaults.conf").touch()

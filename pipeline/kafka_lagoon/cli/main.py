@@ -4,6 +4,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,8 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _find_spark_settings() -> None:
     """Make Spark read conf/ of this package, unless SPARK_CONF_DIR names a folder or SPARK_HOME has settings of its own."""
     spark = os.environ.get("SPARK_HOME")
-    if spark and (Path(spark) / "conf" / "spark-defaults.conf").exists():
-        return
+    with suppress(OSError):  # the folder of another user: what starts Spark says so, and most commands start none
+        if spark and (Path(spark) / "conf" / "spark-defaults.conf").exists():
+            return
     os.environ.setdefault("SPARK_CONF_DIR", str(SPARK_SETTINGS))
 
 
