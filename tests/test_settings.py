@@ -354,3 +354,8 @@ def test_a_byte_order_mark_belongs_to_no_key(tmp_path: Path) -> None:
     toml.write_text('warehouse = "/lake"\n', "utf-8-sig")
     settings = load(toml, {}, kafka_properties=properties)
     assert (settings.warehouse, settings.kafka and settings.kafka.security_protocol) == ("/lake", "SSL")
+
+
+def test_a_warehouse_in_other_bytes_than_utf_8(tmp_path: Path) -> None:
+    """Neither Java nor DuckDB can name such a folder, which a variable or an option in another encoding gives."""
+    assert faults(tmp_path, MINIMAL, {"LAGOON_WAREHOUSE": "/n\udce9"}) == ["warehouse: must be text in UTF-8"]

@@ -51,7 +51,7 @@ class Secret:
             name = self._given.removeprefix(_FROM_ENVIRONMENT)
             if name not in os.environ:
                 raise ConfigError([f"{self._given}: this environment variable is not set where it is needed"])
-            if not _is_utf8(os.environ[name]):
+            if not is_utf8(os.environ[name]):
                 raise ConfigError([f"{self._given}: not text in UTF-8"])
             return os.environ[name]
         try:
@@ -89,12 +89,12 @@ class Secret:
 
 
 def _text_in_utf8(value: Any) -> Any:
-    if isinstance(value, str) and not _is_utf8(value):
+    if isinstance(value, str) and not is_utf8(value):
         raise ValueError("must be text in UTF-8")
     return value
 
 
-def _is_utf8(text: str) -> bool:
+def is_utf8(text: str) -> bool:
     """Return False if an environment variable had other bytes: Python keeps them as lone surrogates."""
     try:
         text.encode()

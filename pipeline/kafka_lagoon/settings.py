@@ -36,7 +36,7 @@ from kafka_lagoon.kafka_settings import (
 )
 from kafka_lagoon.owner_settings import NO_OWNERS, NOTHING_EXPECTED, ExpectedSettings, OwnersSettings
 from kafka_lagoon.owners import Expectation, Owners
-from kafka_lagoon.secret import Secret
+from kafka_lagoon.secret import Secret, is_utf8
 from kafka_lagoon.text import did_you_mean, printable
 from kafka_lagoon.toml_text import parse_toml
 from kafka_lagoon.warehouse_urls import local_folder
@@ -99,6 +99,13 @@ class Settings(BaseSettings):
     metrics: MetricsSettings = Field(MetricsSettings(), description="Metrics of runs for Prometheus.")
     owners: OwnersSettings = Field(NO_OWNERS, description="Teams that own topics and groups.")
     expected: ExpectedSettings = Field(NOTHING_EXPECTED, description="Groups that are stopped on purpose.")
+
+    @field_validator("warehouse")
+    @classmethod
+    def _is_text(cls, value: str | None) -> str | None:
+        if value is not None and not is_utf8(value):  # Java and DuckDB can name no such folder
+            raise ValueError("must be text in UTF-8")
+        return value
 
     @field_validator("umask")
     @classmethod
