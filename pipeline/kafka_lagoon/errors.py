@@ -52,7 +52,12 @@ class ConfigError(PipelineError):
 
 
 class WireError(PipelineError):
-    """Bytes that do not follow Kafka's encoding, or a value of ours that cannot be encoded."""
+    """Bytes that do not follow Kafka's encoding, or a value of ours that cannot be encoded.
+
+    `is_unsent`: the request waited to be sent when the answer to one before it could not be read.
+    """
+
+    is_unsent = False
 
 
 class EncodeError(WireError):

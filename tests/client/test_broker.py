@@ -23,14 +23,20 @@ from kafka_lagoon.errors import (
     FrameTooLarge,
 )
 from kafka_lagoon.protocol.messages.fetch import BY_NAME, FETCH, FetchPartition, FetchRequest, FetchTopic
-from kafka_lagoon.protocol.messages.metadata import CREATES_NOTHING, METADATA
+from kafka_lagoon.protocol.messages.metadata import (
+    CREATES_NOTHING,
+    METADATA,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from kafka_lagoon.protocol.messages.produce import NO_ACKS, PRODUCE, ProduceRequest
 from kafka_lagoon.wire.schema import Versions
 from tests.client.loopback import Loopback, access
 from tests.clock import CLOCK
 from tests.fake.batches import batch
 from tests.fake.cluster import FakeCluster
-from tests.fake.faults import Close, Fault, Hang
+from tests.fake.faults import Close, Fault, Hang, WrongCorrelation
 
 EVERYTHING = FetchRequest(
     max_wait_ms=10,
@@ -192,6 +198,29 @@ def test_calls_that_were_never_sent(state: FakeCluster, connect: Callable[..., C
     assert {type(error) for error in errors} == {ConnectionLost}
     assert ": not sent: " in str(errors[-1])
     assert state.count(METADATA.key, 1) - before <= 2
+
+
+def test_calls_behind_an_answer_that_cannot_be_read(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """Those that were never sent have its error, and are not among those that may have arrived."""
+    broker = connect(max_in_flight_requests_per_connection=2).brokers[1]
+    state.faults.append(Fault(METADATA.key, WrongCorrelation(), node_id=1))
+    calls = [Call(METADATA, metadata_request(()), CREATES_NOTHING, once=True)] * 3
+    errors = [reply.outcome for reply in broker.ask_all(calls, Deadline.after(CLOCK, 5_000))]
+    assert {type(error) for error in errors} == {CorrelationMismatch}
+    assert [may_have_arrived(error) for error in errors] == [True, True, False]
+
+
+@pytest.mark.parametrize("wrong", [{0}, {1}, {2}, {0, 1, 2}])
+def test_a_request_that_cannot_be_encoded(connect: Callable[..., Cluster], wrong: set[int]) -> None:
+    """Its error is that of this call alone: others before and after it have their answers."""
+    broker = connect(max_in_flight_requests_per_connection=1).brokers[1]
+    bad = MetadataRequest(topics=(MetadataRequestTopic(name="x" * 40_000),))
+    requests = [bad if i in wrong else metadata_request(()) for i in range(3)]
+    calls = [Call(METADATA, request, Versions(5, 5), once=True) for request in requests]
+    replies = broker.ask_all(calls, Deadline.after(CLOCK, 5_000))
+    assert {i for i, reply in enumerate(replies) if isinstance(reply.outcome, EncodeError)} == wrong
+    assert all(isinstance(reply.outcome, EncodeError | MetadataResponse) for reply in replies)
+    assert broker.versions is not None
 
 
 @pytest.mark.parametrize(

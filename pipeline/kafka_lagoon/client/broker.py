@@ -188,12 +188,13 @@ class Broker:
             ):
                 if session.in_flight:
                     session.keep_pace(deadline)
-                i, version = ready[len(sent_at)]
-                outgoing += session.frame(calls[i].api, version, calls[i].request)
-                sent.add(i)
+                if not (frame := self._next_frame(session, calls, ready, len(sent_at), replies)):
+                    break
+                outgoing += frame
+                sent.add(ready[len(sent_at)][0])
                 sent_at.append(clock.monotonic())
             try:
-                for answer in self._move(session, outgoing, deadline):
+                for answer in self._move(session, outgoing, deadline) if session.in_flight else ():
                     outcome = impossible_value(answer.message) or answer.message
                     replies[ready[answered][0]] = Reply(outcome, clock.now_ms())
                     session.record(answer, sent_at[answered])
@@ -206,6 +207,27 @@ class Broker:
                     replies[i] = Reply(error, clock.now_ms())
                 return False
         return True
+
+    def _next_frame(
+        self,
+        session: Session,
+        calls: Sequence[Call],
+        ready: list[tuple[int, int]],
+        position: int,
+        replies: list[Reply | None],
+    ) -> bytearray | None:
+        """The frame of the next call that can be encoded, None if there is none.
+
+        The others are taken out of `ready`: nothing of them is sent, and their error is not that of other calls.
+        """
+        while position < len(ready):
+            i, version = ready[position]
+            try:
+                return session.frame(calls[i].api, version, calls[i].request)
+            except EncodeError as error:
+                replies[i] = Reply(error, self._access.clock.now_ms())
+                del ready[position]
+        return None
 
     def _version(self, call: Call, session: Session, replies: list[Reply | None], i: int) -> int | None:
         try:
@@ -277,14 +299,17 @@ def _may_succeed_again(error: PipelineError) -> bool:
 def may_have_arrived(error: object) -> bool:
     """True if the broker may have received, and processed, a request without an answer that can be read."""
     if isinstance(error, WireError):
-        return not isinstance(error, EncodeError)
+        return not (error.is_unsent or isinstance(error, EncodeError))
     return isinstance(error, ConnectionFailed) and error.phase == "exchange"
 
 
 def _before_sending(error: PipelineError) -> PipelineError:
     """The error of a call that still waited to be sent when the connection failed during the calls before it."""
-    if not isinstance(error, ConnectionFailed) or error.phase != "exchange":
+    if not may_have_arrived(error):
         return error
     unsent = copy(error)
-    unsent.phase = _NOT_SENT
+    if isinstance(unsent, ConnectionFailed):
+        unsent.phase = _NOT_SENT
+    elif isinstance(unsent, WireError):
+        unsent.is_unsent = True
     return unsent
