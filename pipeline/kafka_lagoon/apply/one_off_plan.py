@@ -127,7 +127,7 @@ def _elect(planner: _Planner, wanted: ElectLeaders) -> None:
     for partition in planner.partitions(wanted):
         metadata = planner.described()[partition]
         action = elect_leader(partition, metadata, unclean=is_unclean, source=planner.place(wanted))
-        if action and not is_unclean and metadata.replica_nodes[0] not in metadata.isr_nodes:
+        if action and not is_unclean and not (action.before or {})["preferred_in_sync"]:
             waiting += 1
         else:
             planner.add(action)

@@ -75,6 +75,15 @@ def test_elections_that_nobody_needs() -> None:
     assert ELECT_LEADERS.is_done(unclean, {"leader": 1})
 
 
+def test_a_partition_without_replicas() -> None:
+    """A broker may name none: then there is no preferred leader to elect, and the live state has none either."""
+    unknown = replace(described(NO_LEADER), replica_nodes=(), isr_nodes=())
+    assert elect_leader(ORDERS_1, unknown) is None
+    action = elect_leader(ORDERS_1, unknown, unclean=True)
+    assert action
+    assert action.before == {"leader": None, "preferred": None, "preferred_in_sync": False}
+
+
 def test_an_isr_that_changes_after_the_plan() -> None:
     """The plan stays as it is while the preferred leader is in sync: a broker that restarts changes the ISR of many partitions."""
     now = described(3)

@@ -42,8 +42,8 @@ def elect_leader(
 ) -> Action | None:
     """An election for a partition, given its metadata; None if the election would not change its leader."""
     before = _led(described)
-    preferred = described.replica_nodes[0]
-    if before["leader"] == preferred or (unclean and before["leader"] is not None):
+    preferred = before["preferred"]
+    if before["leader"] is not None if unclean else preferred in (None, before["leader"]):
         return None
     election = {"leader": None, "election": "unclean"} if unclean else {"leader": preferred, "election": "preferred"}
     return Action(
@@ -74,7 +74,7 @@ def delete_records_before(
 
 def _led(described: MetadataPartition) -> Mapping[str, object]:
     leader = None if described.leader_id == NO_LEADER else described.leader_id
-    preferred = described.replica_nodes[0]
+    preferred = next(iter(described.replica_nodes), None)  # a broker may not know the replicas of a new partition yet
     return {"leader": leader, "preferred": preferred, "preferred_in_sync": preferred in described.isr_nodes}
 
 
