@@ -7,12 +7,16 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.client.broker import Broker
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.session import Session, Transport
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, ConnectionLost, DeadlinePassed, UnsupportedVersion
+from kafka_lagoon.kafka_settings import checked
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
+from kafka_lagoon.protocol.messages.metadata import MetadataBroker
 from kafka_lagoon.protocol.messages.produce import NO_ACKS, PRODUCE, ProduceRequest
 from kafka_lagoon.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateResponse
 from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeResponse
@@ -115,6 +119,20 @@ def test_a_new_connection_waits_for_the_throttle_time_of_the_old_one(
     broker.ask(LIST_GROUPS, ListGroupsRequest(), soon(hands))
     broker.close()
     broker.ask(LIST_GROUPS, ListGroupsRequest(), soon(hands))
+    assert hands.seconds == pytest.approx(0.3)
+
+
+def test_a_broker_at_another_address_waits_for_the_throttle_time_of_the_old_one(
+    monkeypatch: pytest.MonkeyPatch, hands: Hands
+) -> None:
+    """It is the same broker, with the same quotas."""
+    answers = {LIST_GROUPS.key: lambda: ListGroupsResponse(throttle_time_ms=300)}
+    monkeypatch.setattr(Transport, "connect", lambda *_: Loopback(answers))
+    cluster = Cluster(checked({"bootstrap_servers": "127.0.0.1:9092"}), hands.clock(), RequestStats())
+    cluster.learn_brokers([MetadataBroker(node_id=7, host="127.0.0.1", port=9092)])
+    cluster.brokers[7].ask(LIST_GROUPS, ListGroupsRequest(), soon(hands))
+    cluster.learn_brokers([MetadataBroker(node_id=7, host="127.0.0.1", port=9093)])
+    cluster.brokers[7].ask(LIST_GROUPS, ListGroupsRequest(), soon(hands))
     assert hands.seconds == pytest.approx(0.3)
 
 

@@ -69,7 +69,7 @@ class Broker:
         self._session: Session | None = None
         self.failing = False  # the last attempt failed: the next request is tried only once
         self._interrupted = False
-        self._quiet_until = 0.0  # of the last connection: brokers throttle clients, and not connections
+        self.quiet_until = 0.0  # of the last connection: brokers throttle clients, and not connections
 
     @property
     def address(self) -> str:
@@ -86,6 +86,12 @@ class Broker:
         self.node_id = node_id
         if self._session:
             self._session.node_id = node_id
+
+    def replace(self, former: "Broker") -> None:
+        """Wait for the throttle time of the same broker at its former address, which is closed."""
+        self.quiet_until = max(self.quiet_until, former.quiet_until)
+        if self._session:
+            self._session.quiet_until = max(self._session.quiet_until, self.quiet_until)
 
     def ask(self, api: Api[Any, R], request: object, deadline: Deadline, within: Versions | None = None) -> R:
         """The response to one request; raises the error if there is none."""
@@ -155,7 +161,7 @@ class Broker:
 
     def _disconnect(self) -> None:
         if self._session:
-            self._quiet_until = self._session.quiet_until
+            self.quiet_until = self._session.quiet_until
             self._session.close()
             self._session = None
 
@@ -270,7 +276,7 @@ class Broker:
                     f"broker's advertised.listeners"
                 )
             raise
-        self._session.quiet_until = max(self._session.quiet_until, self._quiet_until)
+        self._session.quiet_until = max(self._session.quiet_until, self.quiet_until)
         return self._session
 
     def _is_advertised(self) -> bool:

@@ -305,9 +305,11 @@ class Cluster:
     def _known(self, broker: Broker | None, listed: Any) -> Broker:
         if broker and (broker.host, broker.port) == (listed.host, listed.port):
             return broker
+        current = self._adopted(listed) or self._broker(listed.node_id, listed.host, listed.port)
         if broker:
             broker.close()
-        return self._adopted(listed) or self._broker(listed.node_id, listed.host, listed.port)
+            current.replace(broker)
+        return current
 
     def _adopted(self, listed: Any) -> Broker | None:
         """The bootstrap server that is this broker, if its connection is open, which saves a connection."""
