@@ -1,6 +1,7 @@
 """Runs the tasks of an ingest on Spark's executors, or in this process where no session of Spark runs."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from kafka_lagoon.delta import executors
@@ -17,7 +18,7 @@ Advanced = Callable[[int, int, int], None]  # called with offsets, records and f
 def run_tasks(
     warehouse: Warehouse, settings: TaskSettings, tasks: Sequence[Task], advanced: Advanced | None = None
 ) -> list[TaskResult]:
-    """Run tasks and return their results in order; TableError, with no file left behind, if a task could not write."""
+    """Run tasks and return their results in order; TableError if a task could not write, and then files are removed."""
     if warehouse.session is None or advanced is None:
         meter = Meter(_counted, lambda sums: advanced(*sums)) if advanced else None
         results = executors.run_tasks(warehouse, archive, settings, tasks, meter)
@@ -29,7 +30,8 @@ def run_tasks(
     errors = [result.error for result in results if result.error]
     if errors:
         for file in (file for result in results for file in result.files):
-            warehouse.kernel.storage.delete(file.url)
+            with suppress(TableError):  # no version names it, so that VACUUM removes it; the task's error is the cause
+                warehouse.kernel.storage.delete(file.url)
         raise TableError(errors[0])
     return results
 
