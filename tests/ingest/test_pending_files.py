@@ -81,6 +81,22 @@ def test_rows_of_the_last_run_are_removed_when_it_is_asked_for_its_reports() -> 
     assert list(folder.files) == [next_run]
 
 
+@dataclass
+class Kept(Folder):
+    """A file system in which files cannot be removed."""
+
+    def delete(self, url: str) -> None:
+        raise TableError(f"{url} cannot be removed: denied")
+
+
+def test_rows_that_cannot_be_removed() -> None:
+    """They are in their table, so nothing waits for it. A report that stays could be taken for one of a committed run later."""
+    rows, report = (f"root/_lagoon/c%2F1/000000000002-run-{name}" for name in ("2-0f-x.parquet", "9-0f-report.json"))
+    assert pending(Kept({rows: b""})).reports(last_run(2, "run-2")) == {}
+    with pytest.raises(TableError, match="denied"):
+        pending(Kept({report: b"{}"})).reports(last_run(2, "run-2"))
+
+
 def test_a_report_that_was_never_complete_is_removed() -> None:
     """A run that died while it wrote a report has left a file without its name."""
     folder = Folder({"root/_lagoon/c%2F1/.000000000000-run-1-0f-report.json.1e.tmp": b""})

@@ -21,6 +21,7 @@ from kafka_lagoon.tables.table import Table
 from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.delta.record_samples import CLUSTER, run
+from tests.ingest.test_pending_files import Kept
 from tests.ingest.writers import Died, Writer, contents, dies, ingest, remove
 from tests.proof.points.watch import Watch
 
@@ -39,6 +40,17 @@ def test_staged_files_that_are_gone_are_read_again(warehouse: Warehouse, tmp_pat
         assert lock.topics == {}
     ingest(writer, 2, 9)
     assert contents(warehouse)[:2] == (list(range(9)), [(0, 9)])
+
+
+def test_staged_files_that_cannot_be_removed() -> None:
+    """Their rows are committed, so nothing waits for it; the next run tries again."""
+    name = "staging/000000000001-0192-0001-0.parquet"
+    storage = Kept({name: b""})
+    last = LastRun(
+        ingest_id="0192-0002", sequence=2, ingest_date="2026-11-21", base_version=0, ranges=None, problems=None
+    )
+    _StagingFolder(storage=storage, root="staging").clear(last)  # type: ignore[arg-type]
+    assert storage.files == {name: b""}
 
 
 def spark_writer(

@@ -7,7 +7,7 @@ run reports it.
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 from typing import Any
 
@@ -220,7 +220,8 @@ def _add(
     else:
         arrow = table_of(data)
     _append(warehouse, table, cluster_id, last_run, arrow)
-    storage.delete(url)
+    with suppress(TableError):  # the rows are committed; the next run removes the file (`PendingFiles.reports`)
+        storage.delete(url)
 
 
 def _append(warehouse: Warehouse, table: Table, cluster_id: str, last_run: LastRun, arrow: pa.Table) -> None:

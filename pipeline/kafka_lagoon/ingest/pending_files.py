@@ -10,6 +10,7 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from kafka_lagoon.delta.arrow import plain_table
@@ -89,7 +90,9 @@ class PendingFiles:
                 with reading(url):
                     reports[url] = Report(**json.loads(self.storage.read(url)))
             elif last_run and sequence <= last_run.sequence:
-                self.storage.delete(url)
+                # Rows that stay are not read again. A report that stays would later be taken for that of a committed run.
+                with nullcontext() if name.endswith(_REPORT) else suppress(TableError):
+                    self.storage.delete(url)
         return reports
 
     def remove_losses(self, sequence: int, ingest_id: str) -> None:

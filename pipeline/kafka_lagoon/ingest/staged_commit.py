@@ -9,7 +9,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -121,11 +121,15 @@ class _StagingFolder:
         return f"{self.root}/{number:012d}{suffix}"
 
     def clear(self, run: LastRun) -> None:
-        """Remove staged files, and the next offsets of earlier runs; files that no run has staged stay."""
+        """Remove staged files, and the next offsets of earlier runs; files that no run has staged stay.
+
+        A file that cannot be removed is left to the next run: its rows are committed, and nothing reads it again.
+        """
         for name in self.storage.names(self.root):
             is_newest = name.startswith(f"{run.sequence:012d}")
             if _STAGED.match(name.lstrip(".")) and not is_newest:  # incomplete files begin with a dot
-                self.storage.delete(f"{self.root}/{name}")
+                with suppress(TableError):
+                    self.storage.delete(f"{self.root}/{name}")
 
 
 @contextmanager
