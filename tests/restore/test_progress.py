@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -54,6 +55,16 @@ PLAN = RestorePlan(
     snapshot_id=None,
     partitions=[PLANNED],
 )
+
+
+def test_what_a_restore_appends_to_is_asked_at_once() -> None:
+    """Positions are domain metadata of the map, and receipts are rows: each of these tables may refuse what is appended."""
+    warehouse = MagicMock(state=str, base=str)
+    store = ProgressStore(warehouse=warehouse, clock=CLOCK, target_cluster_id="new-id", request={})
+    store.refuse_unwritable()
+    (in_map, domains), (in_receipts,) = (call.args for call in warehouse.kernel.refuse_unwritable.call_args_list)
+    assert (in_map, in_receipts) == ("restore_map", "restore_receipts")
+    assert list(domains) == [store._domain]
 
 
 def test_a_plan_is_read_as_it_was_stored() -> None:

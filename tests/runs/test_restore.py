@@ -11,7 +11,7 @@ import pytest
 
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.job_settings import RestoreSettings
 from kafka_lagoon.records.digests import SequenceDigest
 from kafka_lagoon.restore.plan import PartitionKey
@@ -55,7 +55,11 @@ def repeated(monkeypatch: pytest.MonkeyPatch, connect: Callable[[], Cluster]) ->
     cluster = connect()
 
     def run_again(
-        *, is_finished: bool = True, receipt: RestoreReceiptRow | None = RECEIPT, **options: Any
+        *,
+        is_finished: bool = True,
+        receipt: RestoreReceiptRow | None = RECEIPT,
+        refuse_unwritable: Callable[[], None] = lambda: None,
+        **options: Any,
     ) -> tuple[RestoreResult, list[Action]]:
         done: list[Action] = []
 
@@ -65,6 +69,7 @@ def repeated(monkeypatch: pytest.MonkeyPatch, connect: Callable[[], Cluster]) ->
 
         progress = replace(start_of(OF_SNAPSHOT), is_finished=is_finished)
         store = SimpleNamespace(
+            refuse_unwritable=refuse_unwritable,
             begin=start_of,
             last=lambda: (OF_SNAPSHOT, progress),
             receipts=lambda _: [receipt] if receipt else [],
@@ -138,6 +143,26 @@ def test_rows_that_were_removed(repeated: Repeated, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(restore_steps, "_carry_out", lambda *given: replace(given[-1], progress=progress))
         notes.append(repeated(is_new=True, is_dry_run=is_dry_run)[0].notes)
     assert notes == [["t: table records has 20 of the 40 records that were archived: rows were removed"], []]
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_map_that_cannot_be_appended_to(repeated: Repeated, monkeypatch: pytest.MonkeyPatch, is_new: bool) -> None:
+    """The restore is refused before topics are created or records are written; a dry run alters nothing and is not refused."""
+    prepared = Preparation(
+        source=RestoreSource(topics=[], files={}), targets={}, actions=[], notes=[], snapshot_id=None, records=None
+    )
+    monkeypatch.setattr(restore_steps, "prepare", lambda *_: prepared)
+    monkeypatch.setattr(restore_steps, "refuse_removed", lambda *_: [])
+    for name in ("create_targets", "_carry_out"):
+        monkeypatch.setattr(restore_steps, name, lambda *_: pytest.fail("the target was altered"))
+
+    def refuse() -> None:
+        raise TableError("restore_map cannot be appended to")
+
+    with pytest.raises(TableError, match="cannot be appended to"):
+        repeated(is_new=is_new, is_finished=False, refuse_unwritable=refuse)
+    monkeypatch.setattr(restore_steps, "_carry_out", lambda *given: given[-1])
+    repeated(is_new=is_new, is_finished=False, refuse_unwritable=refuse, is_dry_run=True)
 
 
 def test_the_time_to_count_what_many_topics_lack_is_linear(repeated: Repeated, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,6 +109,12 @@ class ProgressStore:
             raise TableError(f"{url} is not the plan of a restore: {fault}; start another with --new")
         return plan
 
+    def refuse_unwritable(self) -> None:
+        """TableError if positions or receipts cannot be appended: otherwise the target would be altered first."""
+        kernel = self.warehouse.kernel
+        kernel.refuse_unwritable(self.warehouse.state(RESTORE_MAP.name), {self._domain: ""})
+        kernel.refuse_unwritable(self.warehouse.base(RESTORE_RECEIPTS.name))
+
     def begin(self, plan: RestorePlan) -> Progress:
         """Store the plan, and then the begin of its restore; nothing may be written before this returns.
 

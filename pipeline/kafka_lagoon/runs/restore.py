@@ -150,6 +150,8 @@ def _begin_or_continue(run: RestoreRun, confirm: Callable[[RestoreResult], bool]
     topic_ids = {one.source.topic: one.source.topic_id or NO_ID for one in plan.partitions}
     source = find_source(run, topics_of(plan), topic_ids, plan.source_cluster_id)
     size = memory_bytes(run.limits)
+    if not run.request.is_dry_run:
+        run.store.refuse_unwritable()
     notes = refuse_removed(run.warehouse, plan, progress, source.topics, source.files, size)
     result = replace(_result(run, source), plan=plan, progress=progress, is_continued=True, notes=notes)
     return _carry_out(run, source, _with_later_options(run, source, plan, result))
@@ -218,6 +220,7 @@ def _begin(run: RestoreRun, confirm: Callable[[RestoreResult], bool]) -> Restore
     if run.request.is_dry_run:
         is_whole = prepared.records is not None and len(whole) == len(source.topics)
         return _with_missing_rows(result, whole, prepared.records or 0) if is_whole else result
+    run.store.refuse_unwritable()
     if not confirm(result):
         return replace(result, is_declined=True)
     run.steps.step("topics", len(prepared.actions))
