@@ -44,7 +44,7 @@ def test_staged_files_that_are_gone_are_read_again(warehouse: Warehouse, tmp_pat
 
 def test_staged_files_that_cannot_be_removed() -> None:
     """Their rows are committed, so nothing waits for it; the next run tries again."""
-    name = "staging/000000000001-0192-0001-0.parquet"
+    name = "staging/000000000001.ledger.json"  # words: ok, the name of a file
     storage = Kept({name: b""})
     last = LastRun(
         ingest_id="0192-0002", sequence=2, ingest_date="2026-11-21", base_version=0, ranges=None, problems=None
