@@ -71,17 +71,17 @@ def test_a_cache_that_cannot_be_written(registry: Registry, tmp_path: Path) -> N
 
 def test_a_link_in_place_of_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another user of a shared cache may have put it there: the file that it leads to is neither emptied nor created."""
-    mine, absent = tmp_path / "mine", tmp_path / "absent"
-    mine.write_text("precious\n")
+    own, absent = tmp_path / "own", tmp_path / "absent"
+    own.write_text("precious\n")
     lock = tmp_path / "cache" / "jars" / f"{DELTA}.lock"
     monkeypatch.setenv("LAGOON_CACHE", str(tmp_path / "cache"))
     lock.parent.mkdir(parents=True)
-    for target in (mine, absent):
+    for target in (own, absent):
         lock.unlink(missing_ok=True)
         lock.symlink_to(target)
         with pytest.raises(JarsUnavailable, match=r"\.lock: .*; LAGOON_CACHE can name another"):
             jar_paths(DELTA)
-    assert mine.read_text() == "precious\n"
+    assert own.read_text() == "precious\n"
     assert not absent.exists()
 
 

@@ -90,12 +90,12 @@ def test_transactions_of_others() -> None:
     """Who may commit for the group, and has no right to any transactional id, cannot let the sink commit a transaction."""
     state = FakeCluster()
     state.groups["sink"] = FakeGroup(1, {("a", 0): FakeCommit(7), ("b", 0): FakeCommit(9)})
-    mine, other = (
+    ours, other = (
         Transaction(transactional_id=name, producer_id=5, epoch=0, timeout_ms=1, is_implicit=False)
         for name in ("sink.task-0-0", "payments-7")
     )
-    true = BatchProgress(series="s", number=6, topic="a", records=1, open_transactions=(mine,))
-    for forged in ((other,), (mine, other), (replace(mine, transactional_id="sinker"),)):
+    true = BatchProgress(series="s", number=6, topic="a", records=1, open_transactions=(ours,))
+    for forged in ((other,), (ours, other), (replace(ours, transactional_id="sinker"),)):
         by_topic = {"a": true, "b": BatchProgress(series="s", number=8, topic="b", records=1, open_transactions=forged)}
 
         def answered(api: Api[Any, Any], answer: Any, by_topic: dict[str, BatchProgress] = by_topic) -> Any:

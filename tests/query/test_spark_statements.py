@@ -143,7 +143,7 @@ def test_references_to_the_environment(text: str) -> None:
     "name", ["from_avro", "FROM_XML", "schema_of_xml", "schema_of_avro", "from_protobuf", "reflect"]
 )
 def test_functions_that_reach_further(name: str) -> None:
-    """They open a file that an option names, with the rights of whoever runs the statement, or call Java."""
+    """They open a file that an option names, with the permissions of whoever runs the statement, or call Java."""
 
     def node(kind: str, **has: Any) -> Any:
         def several(*some: Any) -> Any:

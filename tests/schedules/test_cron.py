@@ -66,4 +66,4 @@ def test_a_run_that_hangs_is_ended_and_mailed(tmp_path: Path, job: str) -> None:
     """Else no run of the job would start any more, each with exit code 4, of which nothing is mailed."""
     write_lagoon(tmp_path, "sleep 60")
     said, _ = start(job, tmp_path, limit="0.2s").communicate(timeout=30)
-    assert "timeout: sending signal TERM to command" in said
+    assert re.search("timeout: sending signal [A-Z]+ to command", said)
