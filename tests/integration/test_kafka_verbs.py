@@ -19,7 +19,7 @@ from tests.effort import first
 from tests.integration import kafka_tools as tools
 from tests.integration.every_broker import wait_until
 from tests.integration.releases import API_VERSIONS, LOG_DIRS, NEWEST, OLDER, OLDEST, Release, of_kind
-from tests.integration.state import create_topics, every_shape, produce
+from tests.integration.state import commit, create_topics, every_shape, produce
 from tests.integration.test_against_kafka_tools import snapshot_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
@@ -363,27 +363,29 @@ def test_a_pipe_that_is_closed_ends_a_verb_quietly(release: Release) -> None:
 
 
 @pytest.fixture
-def night(release: Release) -> Iterator[dict[int, int]]:
-    """A group that read nothing of partition 0, one record of 1, and all of 2; returns its first unread timestamps."""
+def night(release: Release) -> Iterator[dict[int, tuple[int, int]]]:
+    """A group that read nothing of partition 0, one record of 1, and all of 2; returns its first unread offsets and timestamps."""
     settings = {"bootstrap.servers": release.bootstrap_servers, "group.id": "night", "log_level": 0}
     reader = Consumer(settings)
     try:
         ends = {number: reader.get_watermark_offsets(TopicPartition(TOPIC, number), 30)[1] for number in range(3)}
-        commits = [TopicPartition(TOPIC, number, offset) for number, offset in ((0, 0), (1, 1), (2, ends[2]))]
-        reader.commit(offsets=commits, asynchronous=False)
+        commits = {(TOPIC, 0): 0, (TOPIC, 1): 1, (TOPIC, 2): ends[2]}
+        commit(release.bootstrap_servers, "night", commits)
         unread = {}
-        for commit in commits[:2]:
-            reader.assign([commit])
+        for number in (0, 1):
+            reader.assign([TopicPartition(TOPIC, number, commits[TOPIC, number])])
             message = reader.poll(30)
             assert message is not None
-            unread[commit.partition] = message.timestamp()[1]
+            unread[number] = (message.offset(), message.timestamp()[1])
         yield unread
     finally:
         reader.close()
 
 
 @only(NEWEST)
-def test_what_is_typed_at_night(release: Release, night: dict[int, int], capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_typed_at_night(
+    release: Release, night: dict[int, tuple[int, int]], capsys: pytest.CaptureFixture[str]
+) -> None:
     """Rows equal those of kafka-consumer-groups, ordered and limited by lag; ages are those of the records."""
     theirs = {one.partition: one.lag for one in tools.group_offsets(release) if one.group_id == "night"}
     rows = of_kind(
@@ -392,7 +394,8 @@ def test_what_is_typed_at_night(release: Release, night: dict[int, int], capsys:
     assert [(one["partition"], one["lag"]) for one in rows] == sorted(
         theirs.items(), key=lambda item: (-item[1], item[0])
     )
-    assert {one["partition"]: one["first_unread_timestamp_ms"] for one in rows} == {**night, 2: None}
+    unread = {one["partition"]: (one["first_unread_offset"], one["first_unread_timestamp_ms"]) for one in rows}
+    assert unread == {**night, 2: (None, None)}
     assert {one["partition"]: one["time_lag_ms"] == 0 for one in rows} == {0: False, 1: False, 2: True}
     most = max(theirs.values())
     before = ["--bootstrap-server", release.bootstrap_servers]
