@@ -366,7 +366,7 @@ def test_a_pipe_that_is_closed_ends_a_verb_quietly(release: Release) -> None:
 def night(release: Release) -> Iterator[dict[int, tuple[int, int]]]:
     """A group that read nothing of partition 0, one record of 1, and all of 2; returns its first unread offsets and timestamps."""
     settings = {"bootstrap.servers": release.bootstrap_servers, "group.id": "night", "log_level": 0}
-    reader = Consumer(settings)
+    reader = Consumer({**settings, "enable.auto.commit": False})  # it would commit that these records are read
     try:
         ends = {number: reader.get_watermark_offsets(TopicPartition(TOPIC, number), 30)[1] for number in range(3)}
         commits = {(TOPIC, 0): 0, (TOPIC, 1): 1, (TOPIC, 2): ends[2]}
