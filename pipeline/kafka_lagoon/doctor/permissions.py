@@ -79,9 +79,8 @@ class _Allowed:
     unlisted: Sequence[Failure]  # of brokers that did not list their groups
     groups_left_out: int
     have_group_configs: bool
-    described: Mapping[
-        int, Known | PipelineError
-    ]  # DESCRIBE on all resources of types about which brokers return no operations
+    # DESCRIBE on all resources of types about which brokers return no operations
+    described: Mapping[int, Known | PipelineError]
     principal: str
 
 

@@ -77,9 +77,8 @@ class _FetchedPartition(NamedTuple):
     first: FirstRecord | NoRecord | UnreadableBatch
     end: int
     has_more: bool  # the log continues between the last stable offset and the high watermark
-    common_end: (
-        int  # end of the epochs that the leader's log shares with the position; -1 if it has the position's epoch
-    )
+    # The end of the epochs that the leader's log shares with the position; -1 if it has the position's epoch.
+    common_end: int
     size: int
 
 

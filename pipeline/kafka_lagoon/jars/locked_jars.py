@@ -108,9 +108,8 @@ def _one_at_a_time(folder: Path) -> Iterator[None]:
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     path = folder.with_name(f"{folder.name}.lock")
-    held = os.open(
-        path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666
-    )  # less the umask
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    held = os.open(path, flags, 0o666)  # less the umask
     try:
         fcntl.flock(held, fcntl.LOCK_EX)
         yield
