@@ -61,7 +61,7 @@ class Answer:
 
 @pytest.mark.parametrize("error", [None, ValueError])
 def test_results_are_not_kept(threads: DaemonThreads, error: type[Exception] | None) -> None:
-    """What the caller has thrown away takes no memory until the next work, and needs no collector."""
+    """A result that the caller has thrown away takes no memory until the next work, and needs no collector."""
 
     def work() -> Answer:
         answer = Answer()
@@ -83,7 +83,7 @@ def test_results_are_not_kept(threads: DaemonThreads, error: type[Exception] | N
 
 
 def test_work_that_has_not_begun_may_be_cancelled(threads: DaemonThreads) -> None:
-    """What runs is waited for, and afterwards no work is taken."""
+    """Work that runs is waited for, and afterwards none is taken."""
     begun, may_end = Barrier(MOST + 1), Event()
 
     def work() -> bool:

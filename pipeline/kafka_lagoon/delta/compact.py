@@ -46,7 +46,12 @@ def has_row_ids(warehouse: Warehouse, table: Table) -> bool:
 
     Delta's own OPTIMIZE keeps them.
     """
-    return (warehouse.kernel.table_property(warehouse.state(table.name), ROW_TRACKING) or "").lower() == "true"
+    return is_true(warehouse, table, ROW_TRACKING)
+
+
+def is_true(warehouse: Warehouse, table: Table, name: str) -> bool:
+    """True if a property of a table has this value."""
+    return (warehouse.kernel.table_property(warehouse.state(table.name), name) or "").lower() == "true"
 
 
 def compact(
