@@ -1,6 +1,7 @@
-"""Ctrl-C at the end of a process: ignored where a process runs one command, and left alone where another program calls it."""
+"""Ctrl-C and SIGTERM: handled where a process runs one command, and left alone where another program calls it."""
 
 import gc
+import os
 import runpy
 import signal
 from collections.abc import Iterator
@@ -16,10 +17,12 @@ COMMAND = ["kafka", "versions"]
 
 
 @pytest.fixture(autouse=True)
-def _objects_of_the_process() -> Iterator[None]:
-    """The collector walks them again: only a process that ends needs no collector."""
+def _goes_on() -> Iterator[None]:
+    """The collector walks all objects again, and SIGTERM has its handler: an entry point leaves both as a process needs at its end."""
+    before = signal.getsignal(signal.SIGTERM)
     yield
     gc.unfreeze()
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture
@@ -43,8 +46,10 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("interrupted")
 def test_a_call_leaves_ctrl_c_to_its_caller(handler: object) -> None:
     """A notebook or a server that runs a command can be interrupted afterwards."""
+    terminate = signal.getsignal(signal.SIGTERM)
     assert command_line.main(COMMAND) == 130
     assert signal.getsignal(signal.SIGINT) is handler
+    assert signal.getsignal(signal.SIGTERM) is terminate
 
 
 @pytest.mark.usefixtures("interrupted", "handler")
@@ -82,3 +87,22 @@ def test_other_exit_codes_leave_ctrl_c(monkeypatch: pytest.MonkeyPatch, handler:
     monkeypatch.setattr(command_line, "main", lambda _: 3)
     assert __main__.main(COMMAND) == 3
     assert signal.getsignal(signal.SIGINT) is handler
+
+
+@pytest.mark.usefixtures("handler")
+def test_sigterm_ends_it_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """With an exit code of its own; a second SIGTERM ends the process at once, also one whose end hangs."""
+    cleared: list[str] = []
+
+    def terminated(*_: object) -> int:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            cleared.append("temporary files")
+        return 0
+
+    monkeypatch.setattr(command_line, "_executed", terminated)
+    assert __main__.main(COMMAND) == 143
+    assert cleared
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert capsys.readouterr().err == "lagoon: interrupted\n"

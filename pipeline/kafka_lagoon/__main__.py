@@ -1,4 +1,8 @@
-"""`lagoon`, also as `python -m kafka_lagoon`, and the jobs: Ctrl-C ends the process with one line, also during its imports."""
+"""`lagoon`, also as `python -m kafka_lagoon`, and the jobs: Ctrl-C and SIGTERM end the process in order, with one line.
+
+`timeout`, systemd, Kubernetes and Airflow stop a process with SIGTERM. Without a handler Python ends at once, and folders of
+temporary files stay.
+"""
 
 import gc
 import signal
@@ -7,11 +11,19 @@ from collections.abc import Sequence
 
 from kafka_lagoon.garbage import gc_paused
 
-_INTERRUPTED = 128 + signal.SIGINT
+_INTERRUPTED, _TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name, as the last one of this process; return its exit code."""
+    terminations: list[int] = []
+
+    def terminate(number: int, _: object) -> None:
+        terminations.append(number)
+        signal.signal(number, signal.SIG_DFL)  # a second SIGTERM ends the process at once
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, terminate)
     try:
         with gc_paused():
             from kafka_lagoon.cli.main import main as run  # noqa: PLC0415  what may be interrupted
@@ -22,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _INTERRUPTED
     if code == _INTERRUPTED:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would interrupt the end of the process
+        code = _TERMINATED if terminations else _INTERRUPTED
     # Otherwise Python walks all objects when the process ends, for a tenth of a short command. DuckDB complains of objects that
     # are not collected then.
     if "duckdb" not in sys.modules:

@@ -260,21 +260,25 @@ def _heed_sigint() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def test_ctrl_c_ends_it(lake: Path) -> None:
-    """Exit 130 at once and one line, also while DuckDB searches for the next row."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it(lake: Path, number: signal.Signals, tmp_path: Path) -> None:
+    """Exit 130 or 143 at once and one line, also while DuckDB searches for the next row. No temporary file stays."""
     few = "SELECT range FROM range(1_000_000_000_000) WHERE range % 1_000_000_000_000 < 5000"
     with subprocess.Popen(
         command(lake, "--json", few),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         preexec_fn=_heed_sigint,  # noqa: PLW1509  no lock is needed for this
+        env={**os.environ, "TMPDIR": str(tmp_path)},
     ) as run:
         assert run.stdout
         try:
             assert run.stdout.readline() == b'{"range": 0}\n'
-            run.send_signal(signal.SIGINT)
+            assert os.listdir(tmp_path)  # noqa: PTH208
+            run.send_signal(number)
             assert run.communicate(timeout=60)[1] == b"lagoon: interrupted\n"
-            assert run.returncode == 130
+            assert run.returncode == 128 + number
+            assert not os.listdir(tmp_path)  # noqa: PTH208
         finally:
             run.kill()  # a statement that goes on would take a core for hours
 

@@ -1,4 +1,4 @@
-"""Ctrl-C waits until a JVM has started, and is not lost."""
+"""Ctrl-C and SIGTERM wait until a JVM has started, and are not lost."""
 
 import logging
 import os
@@ -32,6 +32,27 @@ def test_ctrl_c_is_raised_at_the_end_of_the_block() -> None:
     assert reached
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_sigterm_waits_as_well() -> None:
+    """Its handler, which every command has, runs at the end of the block; without one SIGTERM keeps its meaning."""
+    reached: list[str] = []
+
+    def terminate(number: int, _: object) -> None:
+        reached.append(signal.Signals(number).name)
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        with held_back():
+            os.kill(os.getpid(), signal.SIGTERM)
+            reached.append("end of the block")
+        assert reached == ["end of the block", "SIGTERM"]
+        assert signal.getsignal(signal.SIGTERM) is terminate
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with held_back():
+            assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_ctrl_c_comes_before_an_error_of_the_block() -> None:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,19 @@ def test_a_missing_java_is_said_to_who_takes_it(monkeypatch: pytest.MonkeyPatch)
     with closing(StartingJvm("/lake")) as starting, pytest.raises(TableError, match="no java in JAVA_HOME"):
         starting.take()
     StartingJvm("/lake").close()
+
+
+def test_a_java_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As one on a network drive that is gone: the run ends with one line, and Java with it."""
+    java = tmp_path / "java"
+    java.write_text(f"#!/bin/sh\necho $$ > {tmp_path / 'pid'}\nexec sleep 600\n")
+    java.chmod(0o700)
+    monkeypatch.setattr(jvm_start, "java_path", lambda: str(java))
+    monkeypatch.setattr(jvm_start, "_START_TIMEOUT_S", 1)
+    with pytest.raises(TableError, match="it said nothing within 1 s"):
+        jvm_start.started(())
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 @pytest.mark.parametrize(("warehouse", "has_session"), [(None, False), ("/lake", True)])

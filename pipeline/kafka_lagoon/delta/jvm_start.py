@@ -4,6 +4,7 @@ A run that will need it starts it first, and imports and connects meanwhile: the
 """
 
 import os
+import select
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +41,7 @@ _OF_SPARK = (
     *("zstd-jni-", "snappy-java-", "RoaringBitmap-", "jts-core-"),
 )
 _FLAGS = ("-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+_START_TIMEOUT_S = 120  # it takes half a second
 _GATEWAY = ("py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0")
 
 
@@ -114,7 +116,7 @@ def started(options: Sequence[str], more: Sequence[Path] = ()) -> tuple[Any, Any
             # A process group of its own: Ctrl-C is for us, who may still have something to write. It ends with our pipe.
             process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, process_group=0)  # noqa: S603  Java's, and ours
             answers = cast("IO[bytes]", process.stdout)
-            port, token = _port(answers.readline(), command[0]), answers.readline().decode().strip()
+            port, token = _port(_first_line(process, answers), command[0]), answers.readline().decode().strip()
         nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  the second consumer closes it
         OutputConsumer(nowhere, answers, daemon=True).start()
         ProcessConsumer(process, [nowhere], daemon=True).start()
@@ -122,6 +124,15 @@ def started(options: Sequence[str], more: Sequence[Path] = ()) -> tuple[Any, Any
         return JavaGateway(gateway_parameters=parameters), process
     except (JarsUnavailable, Py4JError, OSError, ValueError) as error:
         raise TableError(f"no JVM for Delta Kernel: {error}") from error
+
+
+def _first_line(process: "Popen[bytes]", answers: IO[bytes]) -> bytes:
+    """The first line of a JVM, empty if it has ended; ValueError for one that hangs, which is ended."""
+    if not select.select([answers], [], [], _START_TIMEOUT_S)[0]:
+        process.kill()
+        process.wait()
+        raise ValueError(f"it said nothing within {_START_TIMEOUT_S} s")
+    return answers.readline()
 
 
 def _port(line: bytes, java: str) -> int:
