@@ -3,11 +3,14 @@
 import dataclasses
 import io
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -135,3 +138,25 @@ def test_times_as_spark_may_write_them() -> None:
         assert read.schema.types == rows.schema.types
         assert read["checked_at"].to_pylist() == times
         assert table_of(sink.getvalue(), ["id"]).column_names == ["id"]
+
+
+def test_text_as_deltalake_stores_it(tmp_path: Path) -> None:
+    """After a DELETE by deltalake Arrow reads text and bytes as views, in lists too; they become the types of our files."""
+    kind = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
+    columns = {
+        "topic": pa.array(["a", None, "b"]),
+        "value": pa.array([b"1", None, b"2"]),
+        "headers": pa.array([[{"key": "k", "value": b"v"}, {"key": "", "value": None}], None, []], kind),
+        "checked_at": pa.array([datetime(9999, 12, 31, tzinfo=UTC), None, EPOCH], TIMESTAMP),
+    }
+    rows = pa.table(columns)
+    write_deltalake(tmp_path, rows)
+    DeltaTable(tmp_path).delete("topic = 'b'")
+    (uri,) = DeltaTable(tmp_path).file_uris()
+    file = Path(uri).read_bytes()
+    assert pa.types.is_string_view(pq.read_schema(pa.BufferReader(file)).field("topic").type)
+    read = table_of(file)
+    assert read.schema.types == rows.schema.types
+    assert read.to_pylist() == rows.slice(0, 2).to_pylist()
+    assert pc.equal(read["topic"], "a").to_pylist() == [True, None]
+    assert pa.concat_tables([read, rows]).num_rows == 5

@@ -96,14 +96,31 @@ def table_of(parquet: bytes, columns: list[str] | None = None) -> pa.Table:
     With threads of Arrow's, one may let go of `parquet` when Python has shut down: bytes are Python's, so it asks for the
     GIL, which ends that thread and with it the process ("terminate called without an active exception", exit 134).
 
-    Spark may write times as INT96, which have no time zone and in nanoseconds end in 2262: they are instants in UTC.
+    Files of other writers have other types: Spark may write times as INT96, which have no time zone and in nanoseconds end in
+    2262 (they are instants in UTC); deltalake and Polars let Arrow read text and bytes as views, which few functions take.
     """
     file = pq.ParquetFile(pa.BufferReader(parquet), pre_buffer=False, coerce_int96_timestamp_unit="us")
     rows = file.read(columns=columns, use_threads=False)
     for place, field in enumerate(rows.schema):
-        if pa.types.is_timestamp(field.type) and field.type.tz is None:
-            rows = rows.set_column(place, field.name, rows[field.name].cast(TIMESTAMP))
+        kind = _usual(field.type)
+        if kind != field.type:
+            rows = rows.set_column(place, field.name, rows[field.name].cast(kind))
     return rows
+
+
+def _usual(kind: pa.DataType) -> pa.DataType:
+    """The type that our own files have for such values."""
+    if pa.types.is_timestamp(kind) and kind.tz is None:
+        return TIMESTAMP
+    if pa.types.is_string_view(kind) or pa.types.is_large_string(kind):
+        return pa.string()
+    if pa.types.is_binary_view(kind) or pa.types.is_large_binary(kind):
+        return pa.binary()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(kind.value_field.with_type(_usual(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_usual(field.type)) for field in kind])
+    return kind
 
 
 def snapshot_date(header: SnapshotHeader) -> date:
