@@ -387,6 +387,24 @@ def test_a_file_that_the_log_names_stays(tmp_path: Path, monkeypatch: pytest.Mon
     assert maintained.removed == Files(count=1, size=1)
 
 
+def test_folders_within_a_day_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of a folder is not that of the files in it, which may be new, or named in the log: it is left alone."""
+    inner = tmp_path / "write_date=2026-01-01" / "inner"
+    inner.mkdir(parents=True)
+    (inner / "live.parquet").write_bytes(b"x")
+    os.utime(inner, (1, 1))
+    path = f"{inner.parent.name}/inner/live.parquet"
+    live = LiveFile(path=path, day=date(2026, 1, 1), size=1, modified_at_ms=1000, rows=1)
+    monkeypatch.setattr(Storage, "names", lambda *_: [inner.parent.name])
+    removed: list[str] = []
+    monkeypatch.setattr(Storage, "delete", lambda _, url: removed.append(url))
+    kernel = SimpleNamespace(storage=Storage(jvm=None, conf=None), live_files=lambda _: [live])
+    lake: Any = SimpleNamespace(kernel=kernel, locations={ADMIN_ACTIONS.name: f"file:{tmp_path}"}, state=lambda _: None)
+    options = MaintainOptions(keep_hours=0, force=True)
+    assert maintain_module._vacuum(lake, ADMIN_ACTIONS, options, CLOCK) == Files()
+    assert removed == []
+
+
 class _Folders(Storage):
     """Folders of this machine without a JVM."""
 

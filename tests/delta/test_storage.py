@@ -24,6 +24,7 @@ def test_a_file_is_written_once(tmp_path: Path) -> None:
     assert stored == Stored(url=url, size=7, modified_at_ms=status.st_mtime_ns // 1_000_000)
     with pytest.raises(TableError, match=r"^file:.*/a b/grün/file cannot be written: File exists$"):
         LOCAL.write(url, b"other")
+    (tmp_path / "a b" / "grün" / "folder").mkdir()
     assert (LOCAL.read(url), LOCAL.size(url), LOCAL.listed(f"file:{tmp_path}/a b/grün")) == (b"content", 7, [stored])
 
 

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any
 
 import pyarrow as pa
@@ -156,7 +157,7 @@ class Storage:
             raise TableError(f"{url} cannot be listed: {reason(error)}") from error
 
     def listed(self, url: str) -> list[Stored]:
-        """Files in a folder; none if it is a file itself, or does not exist."""
+        """Files in a folder, without the folders in it; none if it is a file itself, or does not exist."""
         if url.startswith(_LOCAL):
             return list(_local_files(url))
         path = self._path(url)
@@ -166,11 +167,12 @@ class Storage:
             return [
                 Stored(
                     url=f"{url}/{entry.getPath().getName()}",
-                    size=entry.getLen(),
+                    size=size,
                     modified_at_ms=entry.getModificationTime(),
                 )
                 for entry in entries
-                if entry.getPath() != path
+                # Only where the size is 0 is a folder possible, so that other files cost no further call.
+                if entry.getPath() != path and ((size := entry.getLen()) or entry.isFile())
             ]
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be listed: {reason(error)}") from error
@@ -279,7 +281,8 @@ def _local_files(url: str) -> Iterator[Stored]:
     for path in folder.iterdir() if is_folder(folder) else ():
         with suppress(FileNotFoundError):
             status = path.stat()
-            yield _stored(f"{url}/{path.name}", status)
+            if not S_ISDIR(status.st_mode):
+                yield _stored(f"{url}/{path.name}", status)
 
 
 def _stored(url: str, status: os.stat_result) -> Stored:
