@@ -171,8 +171,8 @@ def test_a_file_with_other_rows_than_the_log_says(warehouse: Warehouse) -> None:
 DAY = date(2025, 11, 21)
 
 
-def keep(warehouse: Warehouse, *numbers: int) -> int:
-    """Keep the rows of these snapshots; return the number of removed rows."""
+def keep(warehouse: Warehouse, *numbers: int) -> int | None:
+    """Keep the rows of these snapshots; return the number of removed rows, None if nothing was committed."""
     files = warehouse.kernel.live_files(warehouse.state(LAG.name))
     ids = frozenset(f"0192-{number:04d}-default" for number in numbers)
     return keep_rows(warehouse, LAG, files, {DAY: ids}, ALL, CLOCK)
@@ -203,7 +203,7 @@ def test_files_without_rows_to_be_removed_stay(warehouse: Warehouse) -> None:
     """Without rows to remove there is no new file and no commit; files without rows to keep are not read."""
     fill(warehouse, 1, 2)
     before = set(folder(warehouse).rglob("*.parquet")), warehouse.state(LAG.name).version
-    assert keep(warehouse, 1, 2, 3) == 0
+    assert keep(warehouse, 1, 2, 3) is None
     assert (set(folder(warehouse).rglob("*.parquet")), warehouse.state(LAG.name).version) == before
     rewritten(warehouse, 1, lambda rows: rows.slice(0, 0))
     with pytest.raises(ChecksFailed, match="hold 1 rows, its log says 2"):

@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from kafka_lagoon.delta import compact as compact_module
 from kafka_lagoon.delta import old_rows
 from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.kernel import Kernel
@@ -329,6 +330,19 @@ def test_a_dry_run_counts_ranges_only_with_their_records(tables: Sequence[Table]
     kernel = Mock(live_files=lambda _: [file])
     old_rows = OldRows(Mock(kernel=kernel), BY_DAYS.retention, BY_DAYS.keep_hours, CLOCK)
     assert [old_rows.would_go(table, [file]).days for table in tables] == [days] * len(tables)
+
+
+def test_days_whose_rows_the_log_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run removes them, so a dry run and the result name them; other engines may write files without statistics."""
+    first = LiveFile(path="a", day=(MIDNIGHT - timedelta(days=20)).date(), size=1, modified_at_ms=0, rows=None)
+    files = [first, replace(first, path="b", day=(MIDNIGHT - timedelta(days=21)).date(), rows=5)]
+    removal = OldRows(Mock(), BY_DAYS.retention, BY_DAYS.keep_hours, CLOCK)
+    expected = old_rows.RemovedRows(days=2, rows=5, uncounted=1)
+    assert removal.would_go(RECORDS, files) == expected
+    monkeypatch.setattr(compact_module, "_commit", lambda *_: True)
+    assert removal.remove(RECORDS, files, 1 << 30) == expected
+    monkeypatch.setattr(compact_module, "_commit", lambda *_: False)
+    assert removal.remove(RECORDS, files, 1 << 30) == old_rows.RemovedRows()
 
 
 def test_many_days_that_go_as_a_whole_are_one_commit() -> None:

@@ -1,6 +1,7 @@
 """The job as users start it: one line per table, and bad input detected before Spark starts."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,9 @@ def test_what_is_said_of_old_rows() -> None:
     )
     assert maintained_line(done, MaintainOptions()) == "t: 7,000 old rows of 2 days removed"
     assert maintained_line(done, MaintainOptions(dry_run=True)) == "t: 7,000 old rows of 2 days would be removed"
+    uncounted = replace(done, old=RemovedRows(days=2, rows=0, uncounted=1))
+    of_log = "without those of 1 file that the log does not count"
+    assert maintained_line(uncounted, MaintainOptions()) == f"t: 0 old rows of 2 days removed, {of_log}"
 
 
 @pytest.mark.parametrize(

@@ -125,8 +125,10 @@ def maintained_line(maintained: Maintained, options: MaintainOptions) -> str | N
         parts.append(f"{counted(maintained.dropped_days, 'stored day')} without snapshots {would}removed")
     if maintained.not_stored:
         parts.append(maintained.not_stored)
-    if maintained.old.rows:
-        parts.append(f"{maintained.old.rows:,} old rows of {maintained.old.days:,} days {would}removed")
+    if maintained.old.days:
+        uncounted = maintained.old.uncounted
+        more = f", without those of {counted(uncounted, 'file')} that the log does not count" if uncounted else ""
+        parts.append(f"{maintained.old.rows:,} old rows of {maintained.old.days:,} days {would}removed{more}")
     if maintained.days:
         after = f"about {maintained.after.count:,} files" if options.dry_run else _spelled(maintained.after)
         parts.append(f"{_spelled(maintained.before)} of {maintained.days:,} days {would}rewritten into {after}")

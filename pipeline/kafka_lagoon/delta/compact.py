@@ -75,15 +75,16 @@ def keep_rows(
     kept: Mapping[date, Collection[str]],
     target_bytes: int,
     clock: Clock,
-) -> int:
-    """Rewrite files with the rows of the snapshots that are kept; returns the number of removed rows.
+) -> int | None:
+    """Rewrite files with the rows of the snapshots that are kept; returns the number of removed rows, None without a commit.
 
-    Otherwise as `compact`. Files without rows to remove stay as they are, and where no snapshot is kept none is read.
+    Rows of files that go as a whole are counted as far as the log has their number. Otherwise as `compact`. Files without rows
+    to remove stay as they are, and where no snapshot is kept none is read.
     """
     parts = (_join(warehouse, table, part, sorted(kept[part[0].day])) for part in _packed(files, target_bytes))
     changed = [part for part in parts if part]
     if not changed or not _commit(warehouse, table, changed, clock):
-        return 0
+        return None
     return sum(part.removed for part in changed)
 
 

@@ -171,7 +171,7 @@ def _without_old_rows(
     if options.dry_run:
         return old_rows.would_go(table, files), files
     old = old_rows.remove(table, files, options.target_bytes)
-    return old, warehouse.kernel.live_files(warehouse.state(table.name)) if old.rows else files
+    return old, warehouse.kernel.live_files(warehouse.state(table.name)) if old.days else files
 
 
 def _scattered_days(table: Table, files: Sequence[LiveFile], options: MaintainOptions, clock: Clock) -> Iterator[_Day]:

@@ -49,12 +49,15 @@ _COLUMNS = ("snapshot_id", "cluster", "cluster_id", "captured_at", "status", "ta
 class RemovedRows:
     """The number of rows and days that were removed, or that a dry run would remove.
 
+    `uncounted` counts files that are removed as a whole, and whose number of rows is not in the log (nor in `rows`): other
+    engines may leave out statistics, or put them into checkpoints in another form (`delta.checkpoint.writeStatsAsJson`).
     `not_thinned` counts days with rows to remove and rows that stay, in a table with a change data feed or ids of rows: its
     readers would see the rows that stay as deleted or new, so these days keep all rows.
     """
 
     days: int = 0
     rows: int = 0
+    uncounted: int = 0
     not_thinned: int = 0
 
 
@@ -83,8 +86,11 @@ class OldRows:
         if table == RECORDS:
             self._records_going = days.keys()
         staying = self._with_feed(table, days)
-        rows = sum(day.rows for number, day in days.items() if number not in staying)
-        return RemovedRows(days=len(days) - len(staying), rows=rows, not_thinned=len(staying))
+        going = [day for number, day in days.items() if number not in staying]
+        # Rows of a state table were counted in its files.
+        uncounted = 0 if table in STATE_TABLES else _uncounted(going)
+        rows = sum(day.rows for day in going)
+        return RemovedRows(days=len(going), rows=rows, uncounted=uncounted, not_thinned=len(staying))
 
     def remove(self, table: Table, files: Sequence[LiveFile], target_bytes: int) -> RemovedRows:
         """Remove old rows of a table with these files, in commits that one process can handle.
@@ -99,8 +105,13 @@ class OldRows:
             of_batch = [file for day in batch.values() for file in day.files]
             kept = {number: day.kept for number, day in batch.items()}
             rows = keep_rows(self._warehouse, table, of_batch, kept, target_bytes, self._clock)
-            more_days = len(batch) if rows else 0
-            removed = replace(removed, days=removed.days + more_days, rows=removed.rows + rows)
+            if rows is not None:
+                removed = replace(
+                    removed,
+                    days=removed.days + len(batch),
+                    rows=removed.rows + rows,
+                    uncounted=removed.uncounted + _uncounted(batch.values()),
+                )
         return removed
 
     def _without_needed(self, table: Table, days: Mapping[date, _Day]) -> Mapping[date, _Day]:
@@ -256,6 +267,11 @@ def _surplus(files: Sequence[LiveFile], snapshots: Sequence[PublishedSnapshot], 
     needed = rows_of(snapshots, table.name)
     rows = [file.rows for file in files]
     return None if needed is None or None in rows else sum(count or 0 for count in rows) - needed
+
+
+def _uncounted(days: Iterable[_Day]) -> int:
+    """The number of files that go as a whole, and whose number of rows the log does not have."""
+    return sum(file.rows is None for day in days if not day.kept for file in day.files)
 
 
 def _by_day(snapshots: Iterable[PublishedSnapshot]) -> Mapping[date, Sequence[PublishedSnapshot]]:
