@@ -520,3 +520,15 @@ def test_a_day_that_others_write_meanwhile(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(stored_days, "replace_files", lambda *_: False)
     with pytest.raises(TableError, match="stored_changes was written by others 5 times meanwhile"):
         stored_days._replace(lake, STORED_CHANGES, FIRST, None, AFTER)
+
+
+def test_a_feed_of_changes(spark: SparkSession, stored_lake: Path) -> None:
+    """Delta refuses a commit that adds and removes rows of a table with a change data feed: a day is removed, then stored."""
+    warehouse = opened(spark, stored_lake)
+    state = warehouse.state("stored_changes")
+    warehouse.kernel.set_properties(state, {"delta.enableChangeDataFeed": "true"})
+    remove_snapshots(stored_lake, [1], FIRST)
+    before = rows_of(stored_lake)
+    assert store_days(opened(spark, stored_lake), "stored_changes", SqlSettings(), AFTER).stored > 0
+    assert days_computed(stored_lake) == set()
+    assert rows_of(stored_lake) == before

@@ -28,6 +28,7 @@ from kafka_lagoon.uuid7 import new_id
 _ROW_GROUP_BYTES = 16 << 20  # in memory; a row group holds consecutive snapshots, so filters on time skip the others
 _SNAPSHOT_ID = "snapshot_id"
 ROW_TRACKING = "delta.enableRowTracking"
+CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 JOINED = "-joined.parquet"  # ends the names of the files that are made here
 
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import table_of
-from kafka_lagoon.delta.compact import ROW_TRACKING, has_row_ids, is_true, keep_rows
+from kafka_lagoon.delta.compact import CHANGE_DATA_FEED, ROW_TRACKING, has_row_ids, is_true, keep_rows
 from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.log_files import removed_since
 from kafka_lagoon.delta.retention import PublishedSnapshot, StoredRows, ids_with_rows, not_kept, rows_of
@@ -36,7 +36,6 @@ from kafka_lagoon.tables.table import Table
 # somewhat earlier. The log of `snapshots` keeps the commits of three days, which tell what it named.
 _READERS_HOURS = 20
 _HOUR_MS = 3_600_000
-_CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 _READ_AT_ONCE = 16  # files; on object stores each is a request
 _REMOVAL_BYTES = (
     10_000  # as much as this costs a file that is only taken out of the log, in one commit with some 25,000 others
@@ -126,7 +125,7 @@ class OldRows:
         thinned = {number: day for number, day in days.items() if day.kept}
         if not thinned:
             return {}
-        has_feed = is_true(self._warehouse, table, _CHANGE_DATA_FEED)
+        has_feed = is_true(self._warehouse, table, CHANGE_DATA_FEED)
         return thinned if has_feed or has_row_ids(self._warehouse, table) else {}
 
     def _days(self, table: Table, files: Sequence[LiveFile]) -> Mapping[date, _Day]:
@@ -241,7 +240,7 @@ def refuse_to_thin(table: Table, days: int) -> None:
     """
     if days:
         raise TableError(
-            f"table {table.name} has {_CHANGE_DATA_FEED} or {ROW_TRACKING}, whose readers would see rows that stay as deleted "
+            f"table {table.name} has {CHANGE_DATA_FEED} or {ROW_TRACKING}, whose readers would see rows that stay as deleted "
             f"or new: {days:,} days are not thinned; set it to false, or retention.snapshots_daily_days to snapshots_all_days, "
             "so that whole days go"
         )

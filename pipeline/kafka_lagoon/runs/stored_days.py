@@ -17,6 +17,9 @@ import pyarrow as pa
 
 from kafka_lagoon import log
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.compact import CHANGE_DATA_FEED, is_true
+from kafka_lagoon.delta.files import LiveFile
+from kafka_lagoon.delta.kernel import State
 from kafka_lagoon.delta.replace_files import ATTEMPTS, Replacement, replace_files
 from kafka_lagoon.delta.warehouse import Warehouse, prepare_tables
 from kafka_lagoon.errors import TableError
@@ -298,14 +301,20 @@ def _replace_all(warehouse: Warehouse, table: Table, days: Mapping[date, pa.Tabl
 
 
 def _replace(warehouse: Warehouse, table: Table, day: date, rows: pa.Table | None, clock: Clock) -> None:
-    """Replace the rows of a day in one commit."""
+    """Replace the rows of a day in one commit, in a table with a change data feed in two: removed and then added.
+
+    Delta takes no commit there that does both. In between, views compute the day.
+    """
     kernel = warehouse.kernel
+
+    def stored(state: State) -> Sequence[LiveFile]:
+        return kernel.live_files(state, {table.partition_by: day})
+
     url = f"{warehouse.locations[table.name]}/{table.partition_by}={day}/{uuid4().hex}.parquet"
-    replacement = Replacement(
-        old=lambda state: kernel.live_files(state, {table.partition_by: day}),
-        new={} if rows is None else {day: [kernel.storage.write_rows(url, rows)]},
-        removes_rows=True,
-        adds_rows=True,
-    )
-    if not replace_files(warehouse, table, replacement, clock):
+    new = {} if rows is None else {day: [kernel.storage.write_rows(url, rows)]}
+    replacements = [Replacement(old=stored, new=new, removes_rows=True, adds_rows=True)]
+    if new and is_true(warehouse, table, CHANGE_DATA_FEED) and stored(warehouse.state(table.name)):
+        added = Replacement(old=lambda state: None if stored(state) else [], new=new, adds_rows=True)
+        replacements = [Replacement(old=stored, new={}, removes_rows=True), added]
+    if not all(replace_files(warehouse, table, replacement, clock) for replacement in replacements):
         raise TableError(f"table {table.name} was written by others {ATTEMPTS} times meanwhile")
