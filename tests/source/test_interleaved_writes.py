@@ -12,8 +12,13 @@ from kafka_lagoon.errors import ConfigError, TransactionFailed
 from kafka_lagoon.produce import arrow_writer
 from kafka_lagoon.produce.batch_progress import BatchProgress
 from kafka_lagoon.produce.transactions import init_transactions
+from kafka_lagoon.protocol.error_codes import INVALID_TRANSACTION_TIMEOUT
 from kafka_lagoon.protocol.messages.end_txn import END_TXN
-from kafka_lagoon.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from kafka_lagoon.protocol.messages.init_producer_id import (
+    INIT_PRODUCER_ID,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
 from kafka_lagoon.source.sink import MicroBatch, Sink, SparkTask, TaskFailed, TaskRepeated, TaskWritten, new_sink
 from kafka_lagoon.source.write_batch import LagoonWriter
 from kafka_lagoon.source.write_options import parse_sink
@@ -37,12 +42,13 @@ def sink(state: FakeCluster, brokers: dict[int, FakeBroker], monkeypatch: pytest
     return sink_of(state, "task")
 
 
-def sink_of(state: FakeCluster, transactions: str) -> Sink:
+def sink_of(state: FakeCluster, transactions: str, **others: str) -> Sink:
     options = {
         "kafka.bootstrap.servers": ",".join(f"{host}:{port}" for host, port in state.addresses.values()),
         "kafka.transactional.id": "nightly",
         "topic": "copy",
         "transactions": transactions,
+        **others,
     }
     return new_sink(parse_sink(options, SCHEMA, overwrite=False, is_stream=False), SCHEMA)
 
@@ -89,6 +95,26 @@ def test_a_stage_that_spark_runs_again(state: FakeCluster, sink: Sink, valid: in
     assert [states_of(state)[name] for name in names] == [
         "CompleteCommit" if number == valid else "Empty" for number in range(2)
     ]
+
+
+@pytest.mark.usefixtures("sink")
+def test_attempts_are_aborted_where_brokers_allow_short_timeouts_only(
+    state: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their requests have the timeout of the write, which brokers have accepted, and not Kafka's default of a minute."""
+    api, answer = SPOKEN[INIT_PRODUCER_ID.key]
+
+    def begun(state: FakeCluster, node: int, version: int, request: InitProducerIdRequest) -> Any:
+        if request.transaction_timeout_ms > 30_000:
+            return InitProducerIdResponse(throttle_time_ms=0, error_code=INVALID_TRANSACTION_TIMEOUT, producer_epoch=-1)
+        return answer(state, node, version, request)
+
+    monkeypatch.setitem(SPOKEN, INIT_PRODUCER_ID.key, (api, begun))
+    writer = LagoonWriter(sink_of(state, "task", **{"kafka.transaction.timeout.ms": "30000"}))
+    lost = written(writer, 0).transaction
+    writer.commit([written(writer, 1)])
+    assert lost
+    assert states_of(state)[lost.transactional_id] == "Empty"
 
 
 def test_what_a_driver_left_is_aborted_at_the_same_time(

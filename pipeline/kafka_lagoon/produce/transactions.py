@@ -291,10 +291,13 @@ def end_all(
     }
 
 
-def fence_all(cluster: Cluster, transactional_ids: Collection[str], deadline: Deadline) -> list[TransactionFailed]:
+def fence_all(
+    cluster: Cluster, transactional_ids: Collection[str], timeout_ms: int, deadline: Deadline
+) -> list[TransactionFailed]:
     """Abort the open transactions of these ids, and fence their producers; returns an error for each id that may still be open.
 
-    The requests for all ids are sent together, and repeated for the transactions that are not aborted yet.
+    The requests for all ids are sent together, and repeated for the transactions that are not aborted yet. `timeout_ms` is
+    the timeout of the transactions: brokers refuse the request if it exceeds their transaction.max.timeout.ms.
     """
     unknown = [name for name in transactional_ids if cluster.coordinator_of(name, TRANSACTION) is None]
     if unknown:
@@ -302,13 +305,13 @@ def fence_all(cluster: Cluster, transactional_ids: Collection[str], deadline: De
     sharded = ShardedRequest(
         api=INIT_PRODUCER_ID,
         items=list(transactional_ids),
-        build=lambda items: InitProducerIdRequest(transactional_id=items[0], transaction_timeout_ms=DEFAULT_TIMEOUT_MS),
+        build=lambda items: InitProducerIdRequest(transactional_id=items[0], transaction_timeout_ms=timeout_ms),
         read=lambda response, items: [(items[0], response.error_code, response)],
         chunk=1,
         once=False,
     )
     (gathered,) = gather(cluster, ByCoordinator(cluster, TRANSACTION), [sharded], deadline)
-    return [failed(name, failure, DEFAULT_TIMEOUT_MS) for name, failure in gathered.failures.items()]
+    return [failed(name, failure, timeout_ms) for name, failure in gathered.failures.items()]
 
 
 class TransactionalProducer:

@@ -67,6 +67,6 @@ def abort_left_open(cluster: Cluster, sink: Sink, kept: Collection[str], deadlin
         for one in listing.transaction_states
         if one.transactional_id.startswith(sink.task_prefix)
     }
-    failures = fence_all(cluster, sorted(left - set(kept)), deadline)
+    failures = fence_all(cluster, sorted(left - set(kept)), sink.options.transaction_timeout_ms, deadline)
     for failure in (*listings.failures.values(), *failures):
         log.error("transaction_left_open", detail=str(failure), timeout_ms=sink.options.transaction_timeout_ms)
