@@ -14,6 +14,7 @@ from kafka_lagoon.admin.transactions import (
     list_transactions,
 )
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.integers import MOST_INT32
 from kafka_lagoon.protocol.messages import describe_transactions as messages
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, TRANSACTION
@@ -21,7 +22,7 @@ from kafka_lagoon.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS
 from kafka_lagoon.topic_partition import TopicPartition
-from tests.admin.conftest import soon
+from tests.admin.conftest import RequestsOf, soon
 from tests.fake.cluster import FakeCluster, FakeTransaction
 from tests.fake.faults import Altered, Close, Fault
 
@@ -129,6 +130,15 @@ def test_fence_producers_takes_their_ids_over(state: FakeCluster, cluster: Clust
     (answer,) = fence_producers(cluster, {"a": 60_000}, soon()).answers.values()
     assert answer.producer_id >= 0
     assert state.count(INIT_PRODUCER_ID.key, 2) == 2
+
+
+def test_a_producer_with_two_phase_commit_is_fenced(cluster: Cluster, requests_of: RequestsOf) -> None:
+    """Its timeout is the largest int32, which brokers refuse in a request without two-phase commit (KIP-939)."""
+    cluster.learn_coordinators({"a": 2, "b": 2}, TRANSACTION)
+    sent = requests_of(INIT_PRODUCER_ID)
+    assert len(fence_producers(cluster, {"a": MOST_INT32, "b": 100}, soon()).answers) == 2
+    timeouts = {one.transactional_id: one.transaction_timeout_ms for one in sent}
+    assert timeouts == {"a": cluster.settings.request_timeout_ms, "b": 100}
 
 
 def test_a_producer_is_not_fenced_twice(state: FakeCluster, cluster: Cluster) -> None:

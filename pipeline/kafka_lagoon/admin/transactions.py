@@ -270,13 +270,15 @@ def fence_producers(
     """Take over transactional ids, with their transaction timeouts: their producers are fenced, open transactions aborted.
 
     Sends InitProducerId without id and epoch, as Kafka's fenceProducers and forceTerminateTransaction do, which creates an id
-    that does not exist.
+    that does not exist. The timeout is at most that of the request, also as there: brokers refuse a timeout beyond their
+    transaction.max.timeout.ms, and transactions with two-phase commit (KIP-939) have the largest int32.
     """
+    longest_ms = cluster.settings.request_timeout_ms
     sharded: ShardedRequest[str, InitProducerIdResponse] = ShardedRequest(
         api=INIT_PRODUCER_ID,
         items=list(timeouts_ms),
         build=lambda items: InitProducerIdRequest(
-            transactional_id=items[0], transaction_timeout_ms=timeouts_ms[items[0]]
+            transactional_id=items[0], transaction_timeout_ms=min(timeouts_ms[items[0]], longest_ms)
         ),
         read=lambda response, items: [(items[0], response.error_code, response)],
         chunk=1,

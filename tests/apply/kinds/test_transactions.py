@@ -71,7 +71,7 @@ def test_a_lost_answer_is_decided_by_the_partition(state: FakeCluster, carry_out
 
 
 def test_producers_are_fenced(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
-    """The request has the timeout of the id; an id that no coordinator lists has no state."""
+    """The state has the timeout of the id; an id that no coordinator lists has no state."""
     state.transactions = {"a": transaction("a", 1)}
     states = read_transactional_ids(cluster, ["a", "gone"], soon())
     assert states == {"a": {"producer_id": 7, "transaction_timeout_ms": 60_000}, "gone": None}
