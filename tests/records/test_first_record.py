@@ -25,6 +25,7 @@ from tests.records.examples import (
 from tests.records.test_legacy import compressed, message
 from tests.reference import answers
 
+DELETE_HORIZON = 0x40
 CODECS = (NONE, GZIP, SNAPPY, LZ4, ZSTD)
 TEN = tuple(Record(delta=delta, time_delta=10 * delta, value=b"v" * 50) for delta in range(10))
 
@@ -76,6 +77,14 @@ def test_gaps_markers_and_aborted_transactions_are_passed() -> None:
     assert first([aborted, end, gap, after], 3, aborted=[(7, 0)]) == FirstRecord(20, 5, 0)
     assert first([aborted, end, gap], 3, aborted=[(7, 0)]) == NoRecord(20)
     assert first([aborted, end], 3) == FirstRecord(3, aborted.base_time + 30, 0)
+
+
+@pytest.mark.parametrize("flags", [CONTROL | TRANSACTIONAL, CONTROL | TRANSACTIONAL | DELETE_HORIZON])
+def test_a_control_batch_without_its_marker_is_passed(flags: int) -> None:
+    """Compaction keeps it empty if it is the last batch of its producer; Kafka's consumers pass it, too."""
+    empty = Batch(base_offset=10, last_delta=0, count=0, flags=flags, producer_id=7)
+    assert first([empty, Batch(base_offset=11, records=TEN, base_time=5)], 10) == FirstRecord(11, 5, 0)
+    assert first([empty], 3) == NoRecord(11)
 
 
 @pytest.mark.parametrize("size", [17, 60, 61, 200])

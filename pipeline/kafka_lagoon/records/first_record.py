@@ -131,7 +131,9 @@ def _current(
         return UnreadableBatch("CORRUPT_BATCH")
     try:
         if header.attributes & _CONTROL:
-            transactions.end(header.producer_id, last_offset, _marker(_plain(header, batch, limit_bytes)))
+            # Compaction removes the marker, and keeps the empty batch for the producer's epoch (BatchRetention.RETAIN_EMPTY).
+            marker = _marker(_plain(header, batch, limit_bytes)) if header.records else _NO_MARKER
+            transactions.end(header.producer_id, last_offset, marker)
         elif header.attributes & _TRANSACTIONAL and transactions.holds(header.producer_id, last_offset):
             pass
         elif last_offset >= offset and header.records > 0:
