@@ -63,6 +63,19 @@ def test_own_and_inherited_values(state: FakeCluster, cluster: Cluster) -> None:
     }
 
 
+def test_brokers_without_sources_tell_what_is_set(state: FakeCluster, cluster: Cluster) -> None:
+    """DescribeConfigs v0 (Kafka 0.11 and 1.0) only says of a topic's config whether it is set on the topic."""
+    state.highest[DESCRIBE_CONFIGS.key] = 0
+    for broker in cluster.brokers.values():
+        broker.close()
+    unknown = [replace(entry(name, "5", -1), config_type=0) for name in ("retention.ms", "segment.ms")]
+    answer_with(state, unknown[0], replace(unknown[1], is_default=True))
+    values = config_values(cluster, [ORDERS], soon())[ORDERS]
+    assert not isinstance(values, Failure)
+    own = {name: (value.own, value.inherited) for name, value in values.items()}
+    assert own == {"retention.ms": ("5", None), "segment.ms": (None, "5")}
+
+
 def test_failures_are_of_each_resource(state: FakeCluster, cluster: Cluster) -> None:
     """A missing topic is a failure; without a response each resource of a request has a failure."""
     absent = ConfigResource(TOPIC, "absent")

@@ -134,6 +134,9 @@ def _scopes(resource: ConfigResource) -> Sequence[Scope]:
 def _value(resource: ConfigResource, entry: DescribeConfigsEntry) -> ConfigValue:
     own_source = _OF_ALL_BROKERS if resource == (BROKER, "") else _OWN_SOURCES[resource.resource_type]
     is_own = entry.config_source == own_source
+    if entry.config_source < 0 and resource.resource_type == TOPIC:
+        # Kafka 0.11 and 1.0 return no sources: a value is set on the topic, or it is a default.
+        is_own = not entry.is_default
     own = entry.value if is_own else None
     if is_own and entry.is_sensitive:
         own = SENSITIVE
