@@ -78,6 +78,18 @@ def test_nobody_has_a_lag_without_the_leaders_end() -> None:
     assert {row.lag for row in quorum_replica_rows(response(leader_id=-1))} == {None}
 
 
+def test_a_leader_that_gives_up_its_vote_is_an_observer() -> None:
+    """It leads until the other voters have the record that removes it (KIP-853); lag is counted from its end all the same."""
+    removed = response()
+    (partition,) = removed.topics[0].partitions
+    leader, voter = partition.current_voters
+    partition.current_voters, partition.observers = (voter,), (leader,)  # type: ignore[misc]  frozen to the checker
+    assert [(row.replica_id, row.role, row.lag) for row in quorum_replica_rows(removed)] == [
+        (2, "voter", 5),
+        (1, "leader", 0),
+    ]
+
+
 def test_a_row_of_the_table_has_the_replica_and_the_log() -> None:
     """Listeners are null if the broker returns none for any replica, and empty for an observer."""
     leader, _, observer = quorum_state_rows(response(), has_listeners=True)

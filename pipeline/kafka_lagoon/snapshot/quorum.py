@@ -104,7 +104,9 @@ def quorum_state_rows(response: DescribeQuorumResponse, *, has_listeners: bool) 
 
 
 def _leader_end(partition: QuorumPartition) -> int | None:
-    ends = {voter.replica_id: _known(voter.log_end_offset) for voter in partition.current_voters}
+    """The leader's end offset. A leader that gives up its vote is an observer until most other voters have that record."""
+    replicas = (*partition.observers, *partition.current_voters)
+    ends = {replica.replica_id: _known(replica.log_end_offset) for replica in replicas}
     return ends.get(partition.leader_id)
 
 
