@@ -21,7 +21,7 @@ from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault
 
-NOT_CONTROLLER = 41
+NOT_LEADER_OR_FOLLOWER, NOT_CONTROLLER = 6, 41
 LOG = QuorumPartition(
     partition_index=0,
     error_code=0,
@@ -50,6 +50,22 @@ def test_an_error_inside_the_answer_is_a_failure(state: FakeCluster, cluster: Cl
     response = describe_quorum(cluster, soon())
     assert not isinstance(response, Failure)
     assert [failure.name for failure in quorum_failures(response)] == ["NOT_CONTROLLER"]
+
+
+@pytest.mark.usefixtures("kraft")
+def test_an_election_of_the_controller_is_waited_for(state: FakeCluster, cluster: Cluster) -> None:
+    """Brokers forward to the former leader for a moment, and Kafka's Admin client sends the request again, too."""
+
+    def former(response: DescribeQuorumResponse) -> DescribeQuorumResponse:
+        refused = replace(LOG, error_code=NOT_LEADER_OR_FOLLOWER, leader_id=0)
+        return replace(response, topics=(QuorumTopic(topic_name=METADATA_TOPIC, partitions=(refused,)),))
+
+    state.quorum = LOG
+    state.faults = [Fault(DESCRIBE_QUORUM.key, Altered(former), times=5)]
+    response = describe_quorum(cluster, soon())
+    assert not isinstance(response, Failure)
+    assert list(quorum_failures(response)) == []
+    assert [partition.leader_id for partition in quorum_partitions(response)] == [LOG.leader_id]
 
 
 @pytest.mark.usefixtures("kraft")

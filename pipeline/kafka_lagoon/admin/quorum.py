@@ -6,7 +6,8 @@ from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.client.metadata_checks import CONTRADICTION, NOT_RETURNED
-from kafka_lagoon.clock import Deadline
+from kafka_lagoon.clock import Deadline, backoff
+from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.describe_quorum import (
     DESCRIBE_QUORUM,
     METADATA_TOPIC,
@@ -17,6 +18,9 @@ from kafka_lagoon.protocol.messages.describe_quorum import (
     QuorumRequestTopic,
 )
 
+# Some 2.5 s in all by default: controllers begin an election after 2 s without a leader.
+_RETRIES = 5
+
 # What moves between two requests, and replicas that come and go.
 _MOVING = frozenset(
     {"high_watermark", "log_end_offset", "last_fetch_timestamp", "last_caught_up_timestamp", "observers"}
@@ -24,10 +28,24 @@ _MOVING = frozenset(
 
 
 def describe_quorum(cluster: Cluster, deadline: Deadline) -> DescribeQuorumResponse | Failure:
-    """The answer that two brokers give; each forwards the request to the active controller."""
+    """The answer that two brokers give; each forwards the request to the active controller.
+
+    A controller that is no longer the leader answers NOT_LEADER_OR_FOLLOWER, and is not the brokers' choice a moment later.
+    """
     log = QuorumRequestTopic(topic_name=METADATA_TOPIC, partitions=(QuorumRequestPartition(partition_index=0),))
     request = DescribeQuorumRequest(topics=(log,))
+    pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
+    for _ in range(_RETRIES):
+        answer = ask_two(cluster, DESCRIBE_QUORUM, request, Scope.cluster(), deadline, own_fields=_MOVING)
+        if not _may_pass(answer) or not deadline.pause(next(pauses)):
+            return answer
     return ask_two(cluster, DESCRIBE_QUORUM, request, Scope.cluster(), deadline, own_fields=_MOVING)
+
+
+def _may_pass(answer: DescribeQuorumResponse | Failure) -> bool:
+    """True if the metadata log has an error that is retriable."""
+    several = () if isinstance(answer, Failure) else quorum_partitions(answer)
+    return any(error_code(partition.error_code).retriable for partition in several)
 
 
 def quorum_failures(response: DescribeQuorumResponse) -> Iterator[Failure]:
