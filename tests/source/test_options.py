@@ -82,8 +82,9 @@ def test_times_precede_offsets():
 
 
 def test_a_stream_s_offsets_are_starting_offsets():
-    """Offsets from a checkpoint are accepted; the topic ids in them are compared."""
-    parsed = options(subscribe="a", startingOffsets='{"a":{"0":23},"#topic_ids":{"a":"WRt"}}')
+    """Offsets from a checkpoint are accepted; the topic ids in them are compared, and the start of a first batch is not used."""
+    stored = '{"a":{"0":23},"#topic_ids":{"a":"WRt"},"#started_at":{"a":{"0":7}}}'
+    parsed = options(subscribe="a", startingOffsets=stored)
     assert parsed.start == OffsetSpecs(
         name="startingOffsets", by_partition={("a", 0): AtOffset(23)}, topic_ids={"a": "WRt"}
     )

@@ -158,6 +158,39 @@ def test_a_log_that_was_cut_off_within_a_batch(
         streams().partitions(first, end)
 
 
+def test_the_first_batch_has_its_start(streams: Streams, in_transaction: FakePartition) -> None:
+    """Spark asks for the start again after a restart: records of the planned batch that were deleted since are a loss."""
+    options = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "8"}
+    stream = streams(**options)
+    first = stream.initialOffset()
+    end = stream.latestOffset(first, stream.getDefaultReadLimit())
+    assert end["t"] == {"0": 8}
+    in_transaction.log_start_offset = 5
+    again, tolerant = streams(**options), streams(**options, failOnDataLoss="false")
+    with pytest.raises(RecordsError, match="t:0 has offsets from 5 on, not from 0"):
+        again.partitions(again.initialOffset(), end)
+    (task,) = tolerant.partitions(tolerant.initialOffset(), end)
+    assert [(split.from_offset, split.to_offset) for split in task.value.splits] == [(5, 8)]
+
+
+def test_the_first_batch_that_starts_at_the_latest(streams: Streams, in_transaction: FakePartition) -> None:
+    """What is written before Spark asks a second time is read; a stream that waits has the same text, and no further batch."""
+    stream = streams()
+    first = stream.initialOffset()
+    in_transaction.last_stable_offset = 20
+    end = stream.latestOffset(first, ReadAllAvailable())
+    (task,) = stream.partitions(stream.initialOffset(), end)
+    assert [(split.from_offset, split.to_offset) for split in task.value.splits] == [(10, 20)]
+    assert json.dumps(stream.latestOffset(end, ReadAllAvailable())) == json.dumps(end)
+    assert stream.partitions(end, end) == []
+    in_transaction.append(batch(20, [b"x"] * 5))
+    in_transaction.last_stable_offset = 25
+    following = stream.latestOffset(end, ReadAllAvailable())
+    assert "#started_at" not in following
+    (task,) = stream.partitions(end, following)
+    assert [(split.from_offset, split.to_offset) for split in task.value.splits] == [(20, 25)]
+
+
 def test_a_re_created_topic_with_an_open_transaction(
     state: FakeCluster, streams: Streams, in_transaction: FakePartition
 ) -> None:

@@ -67,7 +67,7 @@ def test_available_now_and_restarts(kafka: LocalKafka, stream: Stream):
     source = batches[0].sources[0]
     ends = json.loads(source.endOffset)
     assert ends["stream-a"] == {"0": 20, "1": 10}
-    assert ends.keys() == {"stream-a", "#topic_ids"}
+    assert ends.keys() == {"stream-a", "#topic_ids", "#started_at"}
     assert json.loads(source.latestOffset)["stream-a"] == {"0": 40, "1": 20}
     add_partitions(kafka, "stream-a", 3)
     produce(kafka, "stream-a", [b"w"] * 10, 0)

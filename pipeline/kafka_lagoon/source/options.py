@@ -30,7 +30,8 @@ from kafka_lagoon.topic_partition import TopicPartition
 
 _EARLIEST, _LATEST = -2, -1  # as the connector spells them in JSON
 _PARTITION = re.compile(r"0|[1-9]\d{0,9}", re.ASCII)  # no leading zeros, with which it could be named twice
-TOPIC_IDS = "#topic_ids"  # a key beside the topics of a stream's offsets, which no topic can have as its name
+# Keys beside the topics of a stream's offsets, which no topic can have as its name.
+TOPIC_IDS, STARTED_AT = "#topic_ids", "#started_at"
 
 _TOPICS = ("subscribe", "assign", "subscribePattern")
 _STREAM_ONLY = ("maxOffsetsPerTrigger",)
@@ -252,6 +253,7 @@ def _offset_specs(texts: OptionTexts, side: str) -> OffsetSpecs | None:
         return OffsetSpecs(name=offsets, default=words[text.strip().lower()])
     shape = dict(texts.json(offsets, 'earliest, latest or {"topicA":{"0":23,"1":-2}}'))
     topic_ids = shape.pop(TOPIC_IDS, {})
+    shape.pop(STARTED_AT, None)
     if not isinstance(topic_ids, dict) or not all(type(topic_id) is str for topic_id in topic_ids.values()):
         texts.problems.append(f'{offsets}: {TOPIC_IDS}: not ids of topics as in {{"topicA":"WR1Vk3DJQAmDmPhJSP1WRQ"}}')
         topic_ids = {}

@@ -3,6 +3,9 @@
 Offsets are JSON of the connector's shape, {topic: {partition: next offset}}, with the ids of the topics beside them. They
 contain all that a batch's rows depend on, so that a batch that is planned again reads the same. What was deleted since, or is
 another topic of the same name, is an error or an event in the log.
+
+Spark stores where a micro-batch ends, and asks for the start of the first one again whenever it plans it. So the end of the
+first micro-batch also has its start, as Spark's connector keeps it in a file of the checkpoint.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +24,7 @@ from kafka_lagoon.fetch.ranges import LogBounds, PlannedRange, limited
 from kafka_lagoon.fetch.split import READ_COMMITTED
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
-from kafka_lagoon.source.options import TOPIC_IDS
+from kafka_lagoon.source.options import STARTED_AT, TOPIC_IDS
 from kafka_lagoon.source.plan import (
     log_bounds,
     lose,
@@ -63,7 +66,7 @@ class StreamOffsets:
             offsets = {
                 TopicPartition(topic, int(partition)): _of_type(int, offset)
                 for topic, partitions in shape.items()
-                if topic != TOPIC_IDS
+                if topic not in (TOPIC_IDS, STARTED_AT)
                 for partition, offset in partitions.items()
             }
             topic_ids = {topic: _of_type(str, topic_id) for topic, topic_id in shape.get(TOPIC_IDS, {}).items()}
@@ -108,6 +111,7 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: StreamOffsets | None = None  # where a query with this trigger ends
         self._known: frozenset[str] = frozenset()  # topics that existed once and may have been deleted since
         self._latest: StreamOffsets | None = None
+        self._initial: dict[str, Any] | None = None  # the last initial offset that Spark was given
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
         """The start of a query without a checkpoint."""
@@ -118,7 +122,9 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         require_fitting(start, selected)
         logs = log_bounds(cluster, selected.partitions, options.isolation_level, deadline)
         offsets = starting_offsets(cluster, options, start, logs, deadline)
-        return StreamOffsets(offsets=_inside(offsets, logs), topic_ids=_known_ids(selected.topic_ids)).to_json()
+        initial = StreamOffsets(offsets=_inside(offsets, logs), topic_ids=_known_ids(selected.topic_ids))
+        self._initial = initial.to_json()
+        return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
         """The approximate number of offsets of a micro-batch."""
@@ -135,10 +141,10 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         starts, lines = self._latest.since(before)
         lose(self._query.options, lines)
         if not isinstance(limit, ReadMaxRows):
-            return self._latest.to_json()
+            return self._end(start, self._latest)
         ranges = limited(self._backlog(cluster, starts, self._latest, deadline), limit.max_rows)
         reached = {TopicPartition(planned.topic, planned.partition): planned.to_offset for planned in ranges}
-        return replace(self._latest, offsets={**starts.offsets, **reached}).to_json()
+        return self._end(start, replace(self._latest, offsets={**starts.offsets, **reached}))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802  Spark's name
         """The ends of the logs as last seen, for Spark's progress."""
@@ -155,7 +161,7 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The splits of a micro-batch's tasks."""
         cluster, deadline = self._connected()
         reached = StreamOffsets.from_json(end)
-        starts, _ = reached.since(StreamOffsets.from_json(start))
+        starts, _ = reached.since(StreamOffsets.from_json(start if start == end else end.get(STARTED_AT, start)))
         options = self._query.options
         unread = [partition for partition, offset in reached.offsets.items() if offset > starts.offsets[partition]]
         self._known |= {partition.topic for partition in unread}
@@ -200,6 +206,13 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # that is re-created before brokers give ids again would pass for the one that was read.
         ends = StreamOffsets(offsets=offsets, topic_ids={**before.topic_ids, **_known_ids(selected.topic_ids)})
         return _not_before_start(cluster, ends, before, deadline) if is_committed else ends
+
+    def _end(self, start: dict[str, Any], reached: StreamOffsets) -> dict[str, Any]:
+        """The end of a micro-batch; the start as it is, if nothing has changed, because Spark compares the text."""
+        end = reached.to_json()
+        if end == {name: part for name, part in start.items() if name != STARTED_AT}:
+            return start
+        return end | {STARTED_AT: start} if start == self._initial else end
 
     def _backlog(
         self, cluster: Cluster, starts: StreamOffsets, ends: StreamOffsets, deadline: Deadline
