@@ -8,10 +8,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyspark.sql.types import StringType, StructField, StructType
 
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.source.sink import SparkTask, TaskFailed, new_sink
+from kafka_lagoon.source.write_options import parse_sink
+from kafka_lagoon.source.write_task import write_task
 from tests.cluster.standalone import Standalone
+from tests.fake.broker import FakeBroker
+from tests.fake.cluster import FakeCluster
 from tests.integration.producers import consume
 from tests.source.faulty_write import ROWS
 from tests.source.source_topics import create
@@ -106,3 +113,18 @@ def test_the_first_reason_is_reported(kafka: LocalKafka, transactions: str) -> N
     assert "was run before" not in done.stderr
     values = committed(kafka, topic)
     assert values == ([] if transactions == "run" else list(range(ROWS // 2, ROWS)))
+
+
+@pytest.mark.parametrize("names", [[b"\xff"], [b"t", b"t\xff"]])
+def test_a_topic_that_is_no_text(state: FakeCluster, brokers: dict[int, FakeBroker], names: list[bytes]) -> None:  # noqa: ARG001
+    """Spark makes strings of any bytes, as of a value that is cast: the task names them, and nothing is written."""
+    state.add_topic("t", 1, end=0)
+    schema = StructType([StructField(name, StringType()) for name in ("topic", "value")])
+    servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+    sink = new_sink(parse_sink({"kafka.bootstrap.servers": servers}, schema, overwrite=False, is_stream=False), schema)
+    topics = pa.array(names, pa.binary()).view(pa.string())
+    rows = pa.RecordBatch.from_arrays([topics, pa.array(["v"] * len(names))], names=schema.names)
+    task = SparkTask(partition=0, attempt=0, attempt_id=0, batch=None)
+    failed = write_task(sink, None, task, iter([rows]))
+    assert failed == TaskFailed(task=task, reason=f"column topic: {names[-1]!r} is not UTF-8")
+    assert not state.topics["t"].partitions[0].log

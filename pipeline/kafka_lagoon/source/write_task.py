@@ -34,6 +34,7 @@ _NO_CODE = -1
 _QUERY_ID, _BATCH_ID = ("sql.streaming.queryId", "streaming.sql.batchId")
 _INT32 = pa.int32()
 _CLAIM_MS = 60_000
+_MOST_NAME = 249  # bytes of a topic's name
 _REPEATED = (
     "task {partition} was run before and may have written already, so it is not run again; "
     "with transactions=task Spark may repeat tasks, and run them twice"
@@ -163,7 +164,12 @@ class _Writing:
 
     def _topics_of(self, named: pa.RecordBatch) -> set[str]:
         topic = self._sink.options.topic
-        return {name for name in pc.unique(named.column("topic")).to_pylist() if name} if topic is None else {topic}
+        if topic is not None:
+            return {topic}
+        try:
+            return {name for name in pc.unique(named.column("topic")).to_pylist() if name}
+        except UnicodeDecodeError as error:  # Spark makes strings of any bytes
+            raise ConfigError([f"column topic: {error.object[:_MOST_NAME]!r} is not UTF-8"]) from error
 
     def _writer_to(self, topics: set[str]) -> ArrowWriter:
         """The writer, which learns further topics when it has sent what it has: meanwhile the cluster must not be asked."""
