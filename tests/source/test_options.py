@@ -94,6 +94,10 @@ def test_a_stream_s_offsets_are_starting_offsets():
     ("given", "line"),
     [
         ({"startingOffset": "latest"}, "startingoffset: no such option (did you mean startingOffsets?)"),
+        (
+            {"minOffsetsPerTrigger": "5"},
+            "minOffsetsPerTrigger: a micro-batch waits for no number of records: set a longer processingTime of the trigger",
+        ),
         ({"startingOffsets": "first"}, 'startingOffsets: not JSON like earliest, latest or {"topicA":{"0":23,"1":-2}}'),
         ({"startingOffsets": '{"a":[1]}'}, f"startingOffsets: {OFFSET}"),
         ({"startingOffsets": '{"a":{"0":-3}}'}, f"startingOffsets: {OFFSET}"),

@@ -56,6 +56,8 @@ _MEANINGLESS = (
     "fetchOffset.retryIntervalMs",
     "groupIdPrefix",
 )
+# Options of the connector that would delay a micro-batch until there are enough records.
+_WAITS = {"minoffsetspertrigger": "minOffsetsPerTrigger", "maxtriggerdelay": "maxTriggerDelay"}
 _INSTEAD = {
     "auto.offset.reset": "use startingOffsets",
     "enable.auto.commit": "nothing is committed to Kafka",
@@ -291,8 +293,9 @@ def _empty_by_definition(start: OffsetSpecs | None, end: OffsetSpecs) -> list[st
 
 def _unknown(ours: Mapping[str, str]) -> list[str]:
     canonical = {name.lower(): name for name in (*_NAMES, *_MEANINGLESS)}
-    problems = []
-    for name in sorted(ours.keys() - canonical.keys()):
+    cure = "a micro-batch waits for no number of records: set a longer processingTime of the trigger"
+    problems = [f"{_WAITS[name]}: {cure}" for name in sorted(ours.keys() & _WAITS.keys())]
+    for name in sorted(ours.keys() - canonical.keys() - _WAITS.keys()):
         close = difflib.get_close_matches(name, canonical, n=1)
         hint = f" (did you mean {canonical[close[0]]}?)" if close else f"; there are {', '.join(_NAMES)} and kafka.*"
         problems.append(f"{name}: no such option{hint}")
