@@ -72,8 +72,9 @@ def test_streams_are_in_transactions() -> None:
     named = parsed({"queryName": "orders", "checkpointLocation": "/c"}, is_stream=True)
     assert (named.transactions, named.prefix) == ("task", "orders")
     assert parsed({"transactions": "none"}, is_stream=True).prefix is None
-    (line,) = problems({}, is_stream=True)
-    assert line.startswith("kafka.transactional.id: must be set, or the query named by queryName")
+    for given in ({}, {"queryName": ""}, {"queryName": "", "kafka.transactional.id": ""}):
+        (line,) = problems(given, is_stream=True)
+        assert line.startswith("kafka.transactional.id: must be set, or the query named by queryName")
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def parse_sink(given: Mapping[str, str], schema: "StructType", *, overwrite: boo
         kafka=kafka,
         topic=texts.text("topic"),
         transactions=transactions,
-        prefix=kafka.get("transactional.id") or (texts.text("queryName") if is_stream else None),
+        prefix=kafka.get("transactional.id") or (texts.text("queryName") if is_stream else None) or None,
         # As long as brokers allow by default: a transaction is open from the first record until the last task is done.
         transaction_timeout_ms=producer.number("kafka.transaction.timeout.ms") or 900_000,
         acks=_ACKS.get(acks, ALL_ACKS),
