@@ -164,8 +164,13 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         starts, _ = reached.since(StreamOffsets.from_json(start if start == end else end.get(STARTED_AT, start)))
         options = self._query.options
         unread = [partition for partition, offset in reached.offsets.items() if offset > starts.offsets[partition]]
-        self._known |= {partition.topic for partition in unread}
-        existing = set(select_partitions(cluster, options, deadline, self._known).partitions)
+        if not unread:
+            return []
+        topics = {partition.topic for partition in unread}
+        self._known |= topics
+        # `subscribe` may have been changed since the micro-batch was planned.
+        of_batch = replace(options, topics=tuple(sorted(topics)), pattern=None, assigned=None)
+        existing = set(select_partitions(cluster, of_batch, deadline, topics).partitions)
         gone = [partition for partition in unread if partition not in existing]
         lose(options, [f"{partition.topic}:{partition.partition} is gone" for partition in gone])
         readable = [partition for partition in unread if partition in existing]
