@@ -45,9 +45,9 @@ def sink(state: FakeCluster, brokers: dict[int, FakeBroker], monkeypatch: pytest
 def sink_of(state: FakeCluster, transactions: str, **others: str) -> Sink:
     options = {
         "kafka.bootstrap.servers": ",".join(f"{host}:{port}" for host, port in state.addresses.values()),
-        "kafka.transactional.id": "nightly",
         "topic": "copy",
         "transactions": transactions,
+        **({} if transactions == "none" else {"kafka.transactional.id": "nightly"}),
         **others,
     }
     return new_sink(parse_sink(options, SCHEMA, overwrite=False, is_stream=False), SCHEMA)
@@ -63,6 +63,16 @@ def written(writer: LagoonWriter, partition: int) -> TaskWritten:
     message = write_task(writer._sink, writer._transaction, task, rows())
     assert isinstance(message, TaskWritten)
     return message
+
+
+def test_without_transactions_the_commit_needs_no_broker(state: FakeCluster, brokers: dict[int, FakeBroker]) -> None:
+    """Every record has been acknowledged: a job that fails now would be run again, and write all of them twice."""
+    state.add_topic("copy", 2, end=0)
+    writer = LagoonWriter(replace(sink_of(state, "none"), kafka=short_timeouts(state)))
+    message = written(writer, 0)
+    for broker in brokers.values():
+        broker.die()
+    writer.commit([message])
 
 
 def test_a_write_that_another_has_fenced_commits_nothing(state: FakeCluster, sink: Sink) -> None:

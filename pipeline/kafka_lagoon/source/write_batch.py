@@ -54,13 +54,9 @@ class LagoonWriter(DataSourceArrowWriter):
         """
         require_written(messages)
         written = task_messages(messages)
-        deadline = self._sink.deadline()
-        with self._sink.connect(deadline) as cluster:
-            if self._transaction and self._sink.options.transactions == OF_TASKS:
-                self._stop_attempts(cluster, self._transaction, deadline)
-                commit_tasks(cluster, self._sink, written, deadline)
-            elif self._transaction:
-                self._commit_run(cluster, self._transaction, written, deadline)
+        log.configure()
+        if self._transaction:  # otherwise all is done, and brokers that do not answer now must not fail the job
+            self._commit(self._transaction, written)
         log.info("written", records=sum(sum(one.records.values()) for one in written), tasks=len(written))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -81,6 +77,15 @@ class LagoonWriter(DataSourceArrowWriter):
                 return
             if has_own:
                 abort_attempts(cluster, self._sink, attempts, deadline)
+
+    def _commit(self, transaction: Transaction, written: Sequence[TaskWritten]) -> None:
+        deadline = self._sink.deadline()
+        with self._sink.connect(deadline) as cluster:
+            if self._sink.options.transactions == OF_TASKS:
+                self._stop_attempts(cluster, transaction, deadline)
+                commit_tasks(cluster, self._sink, written, deadline)
+            else:
+                self._commit_run(cluster, transaction, written, deadline)
 
     def _begin(self, cluster: Cluster, deadline: Deadline) -> Transaction:
         return init_transactions(cluster, self._sink.prefix, self._sink.options.transaction_timeout_ms, deadline)
