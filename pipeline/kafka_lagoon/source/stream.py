@@ -111,7 +111,8 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: StreamOffsets | None = None  # where a query with this trigger ends
         self._known: frozenset[str] = frozenset()  # topics that existed once and may have been deleted since
         self._latest: StreamOffsets | None = None
-        self._initial: dict[str, Any] | None = None  # the last initial offset that Spark was given
+        # The last initial offset that Spark was given.
+        self._initial: dict[str, Any] | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
         """The start of a query without a checkpoint."""

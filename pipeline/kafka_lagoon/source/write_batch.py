@@ -55,7 +55,8 @@ class LagoonWriter(DataSourceArrowWriter):
         require_written(messages)
         written = task_messages(messages)
         log.configure()
-        if self._transaction:  # otherwise all is done, and brokers that do not answer now must not fail the job
+        # Without a transaction all is done, and brokers that do not answer now must not fail the job.
+        if self._transaction:
             self._commit(self._transaction, written)
         log.info("written", records=sum(sum(one.records.values()) for one in written), tasks=len(written))
 

@@ -34,7 +34,8 @@ _NO_CODE = -1
 _QUERY_ID, _BATCH_ID = ("sql.streaming.queryId", "streaming.sql.batchId")
 _INT32 = pa.int32()
 _CLAIM_MS = 60_000
-_MOST_NAME = 249  # bytes of a topic's name
+# Bytes of a topic's name.
+_MOST_NAME = 249
 _REPEATED = (
     "task {partition} was run before and may have written already, so it is not run again; "
     "with transactions=task Spark may repeat tasks, and run them twice"
@@ -168,7 +169,8 @@ class _Writing:
             return {topic}
         try:
             return {name for name in pc.unique(named.column("topic")).to_pylist() if name}
-        except UnicodeDecodeError as error:  # Spark makes strings of any bytes
+        except UnicodeDecodeError as error:
+            # Spark makes strings of any bytes.
             raise ConfigError([f"column topic: {error.object[:_MOST_NAME]!r} is not UTF-8"]) from error
 
     def _writer_to(self, topics: set[str]) -> ArrowWriter:
