@@ -82,7 +82,7 @@ def test_times_precede_offsets():
 
 
 def test_a_stream_s_offsets_are_starting_offsets():
-    """Offsets from a checkpoint are accepted; the topic ids in them are compared, and the start of a first batch is not used."""
+    """Offsets from a checkpoint are accepted; topic ids in them are compared, and the start of a first batch is left out."""
     stored = '{"a":{"0":23},"#topic_ids":{"a":"WRt"},"#started_at":{"a":{"0":7}}}'
     parsed = options(subscribe="a", startingOffsets=stored)
     assert parsed.start == OffsetSpecs(
