@@ -21,7 +21,28 @@ from kafka_lagoon.report.scope import (
 from kafka_lagoon.tables.table_states import table_state
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOUR_MS, NOON_MS, snapshot
+from tests.query.views.worked_examples import lake_of_text
 from tests.report.history import HOURS, LAST
+
+FILTERED_FOR_DAYS = """== filtered
+snapshots | captured_at | topics | status
+1 | 03 09:30 | 1 | complete
+2 | 03 10:30 | 1 | complete
+3 | 21 08:30 | 1 | complete
+4 | 21 09:30 | 1 | complete
+
+coverage | api | requests | visibility
+1 | Metadata | 1 | complete
+2 | Metadata | 1 | filtered
+3 | Metadata | 1 | filtered
+4 | Metadata | 1 | complete
+
+topics | topic | topic_id | partitions
+1 | a | A | 1
+2 | a | A | 1
+3 | a | A | 1
+4 | a | A | 1
+"""
 
 
 def hours(scope: Scope) -> list[int]:
@@ -145,6 +166,17 @@ def test_the_status_of_groups_needs_ten_snapshots(ask: Ask) -> None:
 def test_the_first_snapshot_of_all_has_no_predecessor(ask: Ask) -> None:
     """The whole history is not opened in search of what was before it."""
     assert has_all_predecessors(scopes(ask, ["default"], None, 24)[0])
+
+
+def test_a_list_of_an_earlier_visibility_is_read(tmp_path: Path) -> None:
+    """Changes are those against the last list that saw as much, so a window that lacks it is too short."""
+    lake = lake_of_text(tmp_path, FILTERED_FOR_DAYS)
+    with opened(lake, CHOICE) as ask:
+        (scope,) = scopes(ask, None, None, 2)
+        short, *_, whole = windows_of([scope])
+    for window, has_all in ((short, False), (whole, True)):
+        with opened(lake, {"table_coverage"}, window=window) as ask:
+            assert has_all_predecessors(replace(scope, ask=ask)) is has_all
 
 
 @pytest.mark.long

@@ -87,6 +87,25 @@ def has_predecessors(ask: Ask, condition: str, values: Sequence[int | str]) -> b
     return bool(alone == 0)
 
 
+def has_lists_alike(ask: Ask, condition: str, values: Sequence[int | str]) -> bool:
+    """False if lists of these snapshots may have to be compared with one before the open window.
+
+    View late_list_changes compares a list whose visibility has changed with the latest earlier list of the same visibility.
+    """
+    statement = f"""
+        SELECT count(*) FROM (
+          SELECT * FROM {PREDECESSORS}
+          WHERE {condition} AND problem IS NULL AND table_name IN ('topics', 'consumer_groups')
+            AND visibility IS DISTINCT FROM previous_visibility
+        ) AS changed
+        ANTI JOIN {PREDECESSORS} AS alike
+          ON changed.cluster = alike.cluster AND changed.cluster_id IS NOT DISTINCT FROM alike.cluster_id
+          AND changed.table_name = alike.table_name AND changed.visibility IS NOT DISTINCT FROM alike.visibility
+          AND alike.place < changed.place"""  # noqa: S608  names of ours
+    ((alone,),) = tuples(ask(statement, *values))
+    return bool(alone == 0)
+
+
 def late_after_ms(interval_ms: int | None) -> int:
     """Return the age that makes a snapshot late: two of the intervals between snapshots, or two days for an only snapshot.
 

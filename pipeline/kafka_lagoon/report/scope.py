@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.query.history import FIRST, Windows, first_needed, has_predecessors, windows
+from kafka_lagoon.query.history import FIRST, Windows, first_needed, has_lists_alike, has_predecessors, windows
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.query.window import Span, Window
 from kafka_lagoon.report.timeline import Timeline, timeline
@@ -256,9 +256,8 @@ def has_all_predecessors(scope: Scope) -> bool:
     """
     axis = scope.axis
     history = f"unix_millis(captured_at) > {axis.from_ms} AND unix_millis(captured_at) <= {axis.until_ms}"
-    return has_predecessors(
-        scope.ask, f"cluster = ? AND {scope.history_days()} AND {history}", [scope.snapshot.cluster]
-    )
+    of = f"cluster = ? AND {scope.history_days()} AND {history}"
+    return all(has(scope.ask, of, [scope.snapshot.cluster]) for has in (has_predecessors, has_lists_alike))
 
 
 def _nothing(missing: Sequence[str], known: Sequence[str], slot_ms: int | None) -> str:

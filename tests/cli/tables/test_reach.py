@@ -80,6 +80,29 @@ partition_offsets | topic | topic_id | partition | log_start_offset | high_water
 """
 
 
+FILTERED_FOR_DAYS = """== filtered
+snapshots | captured_at | topics | status
+1 | 03 09:30 | 2 | complete
+2 | 03 10:30 | 1 | complete
+3 | 21 08:30 | 1 | complete
+4 | 21 09:30 | 2 | complete
+
+coverage | api | requests | visibility
+1 | Metadata | 1 | complete
+2 | Metadata | 1 | filtered
+3 | Metadata | 1 | filtered
+4 | Metadata | 1 | complete
+
+topics | topic | topic_id | partitions
+1 | a | A | 1
+1 | gone | G | 1
+2 | a | A | 1
+3 | a | A | 1
+4 | a | A | 1
+4 | new | N | 1
+"""
+
+
 def answer(lake: Path, capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, Any]]:
     """Return the rows of a command."""
     assert main([*argv, "--json", "--warehouse", str(lake)]) == 0
@@ -136,6 +159,19 @@ def test_an_end_that_no_earlier_snapshot_of_the_day_knows(tmp_path: Path, capsys
     lake = lake_of_text(tmp_path, text.replace("2 | a | A | 0 | 0 | 50", "2 | a | A | 0 | - | -"))
     (change,) = (one for one in answer(lake, capsys, "changes") if one["kind"] == "change")
     assert (change["change_type"], change["old_value"], change["new_value"]) == ("truncated", "45", "40")
+
+
+@pytest.mark.parametrize("times", first([[], ["--since", "2026-11-21T08:00"]]))
+def test_a_list_that_was_seen_in_full_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], times: list[str]
+) -> None:
+    """While permissions were missing, topics may have come and gone: they are compared with the last complete list, however old."""
+    lake = lake_of_text(tmp_path, FILTERED_FOR_DAYS)
+    shown = [one for one in answer(lake, capsys, "changes", *times) if one["kind"] == "change"]
+    assert [(one["change_type"], one["entity"], one["is_proven"]) for one in shown] == [
+        ("removed", "gone", True),
+        ("added", "new", True),
+    ]
 
 
 @pytest.mark.parametrize("command", first(["changes", "health"]))

@@ -30,7 +30,7 @@ from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot, time_literal
 from kafka_lagoon.cli.tables.table_gaps import STATES, Gaps, gap_lines, gap_notes, gaps_of_changes
 from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above
-from kafka_lagoon.query.history import PREDECESSORS, Windows, first_needed, has_predecessors, windows
+from kafka_lagoon.query.history import PREDECESSORS, Windows, first_needed, has_lists_alike, has_predecessors, windows
 from kafka_lagoon.query.statements import tuples
 
 _VIEW = "topology_changes"
@@ -210,7 +210,8 @@ def _first(context: TablesContext, chosen: ChosenSnapshot) -> datetime | None:
 
 def _suffices(context: TablesContext) -> bool:
     of = _period(context)
-    return has_predecessors(context.ask, str(of), of.values) and (bool(context.options.since) or _knows_ends(context))
+    has_all = all(has(context.ask, str(of), of.values) for has in (has_predecessors, has_lists_alike))
+    return has_all and (bool(context.options.since) or _knows_ends(context))
 
 
 def _knows_ends(context: TablesContext) -> bool:
