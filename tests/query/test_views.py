@@ -342,7 +342,7 @@ def test_views_read_what_comes_before_them() -> None:
     ("view", "version", "known"),
     [
         ("computed_changes", views.CHANGES_VERSION, (3, "1c387fcf806d")),
-        ("topic_throughput", views.THROUGHPUT_VERSION, (1, "f4b36d478ea4")),
+        ("topic_throughput", views.THROUGHPUT_VERSION, (2, "6c21d5b4efab")),
     ],
 )
 def test_stored_rows_are_of_these_views(view: str, version: int, known: tuple[int, str]) -> None:

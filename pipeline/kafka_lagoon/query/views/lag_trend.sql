@@ -20,12 +20,12 @@ CREATE OR REPLACE VIEW lag_trend (
   produced COMMENT 'How far the end offset has moved since then; negative if the log was truncated. Null if no_change_because is set, or an end is unknown (share groups).',
   consumed COMMENT 'How far the commit has moved since then, in offsets; negative if it was moved back. Null if no_change_because is set, or the group does not commit (share groups).',
   lag_change COMMENT 'lag - previous_lag, cut to 2^63-1 and -(2^63-1); null if no_change_because is set.',
-  produce_rate COMMENT 'Offsets produced per second; null if produced is null or negative.',
-  consume_rate COMMENT 'Offsets consumed per second; null if consumed is null or negative.',
-  lag_velocity COMMENT 'lag_change per second, negative while the group catches up; null if lag_change is null.',
+  produce_rate COMMENT 'Offsets produced per second; null if produced is null or negative, or seconds is 0.',
+  consume_rate COMMENT 'Offsets consumed per second; null if consumed is null or negative, or seconds is 0.',
+  lag_velocity COMMENT 'lag_change per second, negative while the group catches up; null if lag_change is null, or seconds is 0.',
   seconds_to_catch_up COMMENT 'lag divided by -lag_velocity: the time to catch up if both rates stay the same; 0 without lag. Null if no_estimate_because is set.',
   no_change_because COMMENT 'Why there is nothing to compare with: lag_unknown (now), first_snapshot (no earlier snapshot), previous_lag_unknown (or no row then) or topic_recreated (another topic id, or none in one of the two). Otherwise null.',
-  no_estimate_because COMMENT 'Why seconds_to_catch_up is null: a value of no_change_because, end_moved_back, commit_moved_back, or lag_not_shrinking. Otherwise null.'
+  no_estimate_because COMMENT 'Why seconds_to_catch_up is null: a value of no_change_because, end_moved_back, commit_moved_back, lag_not_shrinking, or no_time_passed (seconds is 0). Otherwise null.'
 )
 COMMENT 'How fast each partition is produced to and consumed by each group, and when the group will have caught up: compared with the previous published snapshot, one row per group, partition and snapshot. Times are those at which the snapshots began.'
 AS
@@ -75,6 +75,7 @@ measured AS (
       WHEN end_change < 0 THEN 'end_moved_back'
       WHEN commit_change < 0 THEN 'commit_moved_back'
       WHEN lag >= previous_lag THEN 'lag_not_shrinking'
+      WHEN seconds = 0 THEN 'no_time_passed'
     END AS no_pace_because
   FROM compared
 )

@@ -12,12 +12,12 @@ CREATE OR REPLACE VIEW {view} (
   size_bytes COMMENT 'Bytes of the replica on the disk of its leader, without remote storage; null if there is no leader, or log_dirs does not have the replica.',
   previous_snapshot_id COMMENT 'The previous published snapshot of the cluster; null if there is none.',
   seconds COMMENT 'Seconds between the times at which the end offsets were read; null if either is unknown.',
-  produced COMMENT 'How far the end offset has moved since then; negative if the log was truncated. Null if no_rate_because is set to anything but end_moved_back.',
+  produced COMMENT 'How far the end offset has moved since then; negative if the log was truncated. Null if no_rate_because is set to anything but end_moved_back or no_time_passed.',
   records_per_second COMMENT 'Offsets produced per second; null if no_rate_because is set.',
   produced_bytes COMMENT 'Bytes that were added since then; null if bytes_method is null.',
   bytes_per_second COMMENT 'produced_bytes per second; null if bytes_method is null.',
   bytes_method COMMENT 'size_change: the leader and the start of the log are the same, and the growth of the replica is known (compaction makes it smaller than what was produced). mean_record: produced times the present mean size of an offset on disk. Null if neither is known: no_rate_because is set, no size, or an empty log.',
-  no_rate_because COMMENT 'Why there is no rate: end_unknown (now), first_snapshot (no earlier snapshot), previous_end_unknown (or no row then), topic_recreated (another topic id, or none then), end_moved_back. Null if there is a rate.'
+  no_rate_because COMMENT 'Why there is no rate: end_unknown (now), first_snapshot (no earlier snapshot), previous_end_unknown (or no row then), topic_recreated (another topic id, or none then), end_moved_back, no_time_passed (seconds is 0 or negative: the clock was set back). Null if there is a rate.'
 )
 COMMENT 'How much is produced to each partition: records by its end offset, bytes by the size of its leader replica, compared with the previous published snapshot; one row per partition and snapshot{of_days}.'
 AS
@@ -147,6 +147,7 @@ compared AS (
       WHEN end_then IS NULL THEN 'previous_end_unknown'
       WHEN topic_id IS DISTINCT FROM topic_id_then THEN 'topic_recreated'
       WHEN high_watermark < end_then THEN 'end_moved_back'
+      WHEN unix_millis(read_at) <= unix_millis(read_then) THEN 'no_time_passed'
     END AS no_rate_because
   FROM paired_snapshots
 ),
@@ -183,7 +184,7 @@ SELECT
   size_bytes,
   previous_snapshot_id,
   seconds,
-  CASE WHEN no_rate_because IS NULL OR no_rate_because = 'end_moved_back' THEN end_change END AS produced,
+  CASE WHEN no_rate_because IS NULL OR no_rate_because IN ('end_moved_back', 'no_time_passed') THEN end_change END AS produced,
   CASE WHEN no_rate_because IS NULL THEN end_change / nullif(seconds, 0) END AS records_per_second,
   produced_bytes,
   produced_bytes / nullif(seconds, 0) AS bytes_per_second,
