@@ -165,7 +165,7 @@ def test_an_end_that_no_earlier_snapshot_of_the_day_knows(tmp_path: Path, capsys
 def test_a_list_that_was_seen_in_full_before(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], times: list[str]
 ) -> None:
-    """While permissions were missing, topics may have come and gone: they are compared with the last complete list, however old."""
+    """Topics that came and went while permissions were missing: lists are compared with the last complete one, however old."""
     lake = lake_of_text(tmp_path, FILTERED_FOR_DAYS)
     shown = [one for one in answer(lake, capsys, "changes", *times) if one["kind"] == "change"]
     assert [(one["change_type"], one["entity"], one["is_proven"]) for one in shown] == [

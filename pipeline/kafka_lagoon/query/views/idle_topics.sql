@@ -108,7 +108,12 @@ ends_before AS (
     ends_now.partition,
     ends_now.high_watermark,
     min(history.captured_at) AS listed_since,
-    max(CASE WHEN history.high_watermark <> ends_now.high_watermark THEN history.captured_at END) AS other_end_at
+    max(
+      CASE
+        WHEN history.high_watermark <> ends_now.high_watermark AND history.captured_at < ends_now.captured_at
+          THEN history.captured_at
+      END
+    ) AS other_end_at
   FROM ends_now
   JOIN partition_offsets_published AS history
     ON history.cluster = ends_now.cluster
@@ -204,7 +209,12 @@ commits_before AS (
     commits_now.group_id,
     commits_now.committed_offset,
     min(history.captured_at) AS listed_since,
-    max(CASE WHEN history.committed_offset <> commits_now.committed_offset THEN history.captured_at END) AS other_commit_at
+    max(
+      CASE
+        WHEN history.committed_offset <> commits_now.committed_offset AND history.captured_at < commits_now.captured_at
+          THEN history.captured_at
+      END
+    ) AS other_commit_at
   FROM commits_now
   JOIN committed_offsets_published AS history
     ON history.cluster = commits_now.cluster
