@@ -11,7 +11,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from kafka_lagoon.errors import ConfigError, TransactionFailed
 from kafka_lagoon.produce import arrow_writer
 from kafka_lagoon.produce.batch_progress import BatchProgress
-from kafka_lagoon.produce.transactions import init_transactions
+from kafka_lagoon.produce.transactions import TransactionalProducer, init_transactions
 from kafka_lagoon.protocol.error_codes import INVALID_TRANSACTION_TIMEOUT
 from kafka_lagoon.protocol.messages.end_txn import END_TXN
 from kafka_lagoon.protocol.messages.init_producer_id import (
@@ -216,6 +216,20 @@ def test_a_decided_commit_that_fails(state: FakeCluster, sink: Sink, fault: Clos
         progress = BatchProgress(series="query", number=7, topic="copy", open_transactions=(decided,))
         with pytest.raises(TransactionFailed, match=line):
             stream._finish(cluster, driver, progress, stream._sink.deadline())
+
+
+def test_brokers_that_are_too_old_for_a_series_of_transactions(
+    state: FakeCluster, sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before Kafka 2.5 they cannot say that another producer has taken over between two transactions: none is begun."""
+    _, begun = SPOKEN[INIT_PRODUCER_ID.key]
+    older = replace(INIT_PRODUCER_ID, versions=replace(INIT_PRODUCER_ID.versions, highest=2))
+    monkeypatch.setitem(SPOKEN, INIT_PRODUCER_ID.key, (older, begun))
+    with sink.connect(sink.deadline()) as cluster:
+        with pytest.raises(TransactionFailed, match=r"UNSUPPORTED_VERSION \(needs Kafka 2\.5 or newer\)"):
+            TransactionalProducer(cluster, "restore").begin(sink.deadline())
+        assert states_of(state) == {}
+        assert init_transactions(cluster, "once", 60_000, sink.deadline()).producer_id >= 0
 
 
 def test_rows_in_the_order_of_their_topics(

@@ -110,12 +110,19 @@ def transaction_version(cluster: Cluster) -> int:
 
 
 def init_transactions(
-    cluster: Cluster, transactional_id: str, timeout_ms: int, deadline: Deadline, last: Transaction | None = None
+    cluster: Cluster,
+    transactional_id: str,
+    timeout_ms: int,
+    deadline: Deadline,
+    last: Transaction | None = None,
+    *,
+    is_series: bool = False,
 ) -> Transaction:
     """Begin a transaction. Fences any other producer with the id, and waits until its open transaction is aborted.
 
     With `last`, the producer's transaction before, which has ended, it fails if another producer has taken over the id since;
-    that producer's open transaction is aborted all the same, because coordinators check the epoch only afterwards.
+    that producer's open transaction is aborted all the same, because coordinators check the epoch only afterwards. Brokers can
+    do that since Kafka 2.5 (KIP-360): with older ones it fails, with `is_series` already for the first transaction.
     """
     request = InitProducerIdRequest(
         transactional_id=transactional_id,
@@ -123,7 +130,7 @@ def init_transactions(
         producer_id=last.producer_id if last else NO_PRODUCER_ID,
         producer_epoch=last.epoch if last else NO_PRODUCER_EPOCH,
     )
-    within = _TAKES_EPOCH if last else None
+    within = _TAKES_EPOCH if last or is_series else None
     response = ask_coordinator(cluster, INIT_PRODUCER_ID, transactional_id, request, deadline, within, timeout_ms)
     return Transaction(
         transactional_id=transactional_id,
@@ -329,7 +336,7 @@ class TransactionalProducer:
         if self._current:
             raise RuntimeError("the transaction before was neither committed nor aborted")
         self._current = self._next or init_transactions(
-            self._cluster, self._transactional_id, self._timeout_ms, deadline, self._last
+            self._cluster, self._transactional_id, self._timeout_ms, deadline, self._last, is_series=True
         )
         self._next = None
         self._added.clear()

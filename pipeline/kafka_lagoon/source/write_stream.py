@@ -116,7 +116,7 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
     def _init(self, cluster: Cluster, deadline: Deadline, last: Transaction | None = None) -> Transaction:
         """The driver's next transaction; aborts an open transaction of the driver before."""
         timeout_ms = self._sink.options.transaction_timeout_ms
-        return init_transactions(cluster, self._sink.prefix, timeout_ms, deadline, last)
+        return init_transactions(cluster, self._sink.prefix, timeout_ms, deadline, last, is_series=True)
 
     def _keep(
         self, cluster: Cluster, transaction: Transaction, progress: BatchProgress, deadline: Deadline
