@@ -2,11 +2,12 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from threading import Barrier, BrokenBarrierError, Lock
+from threading import Barrier, BrokenBarrierError, Event, Lock, main_thread
 
 import pytest
 
@@ -111,6 +112,33 @@ def test_ctrl_c_ends_all() -> None:
     with pytest.raises(KeyboardInterrupt):
         at_once(made, 1, CLOCK, run)
     assert [one.status for one in made] == ["complete", "failed", None]
+
+
+def test_a_cluster_that_hangs_hides_no_other(events: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """systemd and timeout end a run over many clusters because of one: those that have published have their lines and events."""
+    ended, released = list[str](), Event()
+
+    def run(outcome: RunOutcome) -> int:
+        if outcome.cluster == "a":
+            while len(ended) < len(NAMES) - 1:
+                CLOCK.sleep(0.001)
+            CLOCK.sleep(0.05)
+            signal.pthread_kill(int(main_thread().ident or 0), signal.SIGINT)
+            released.wait(10)
+        ended.append(str(outcome.cluster))
+        outcome.lines.append(f"{outcome.cluster} is done")
+        return COMPLETE if outcome.cluster == "b" else INCOMPLETE
+
+    with pytest.raises(KeyboardInterrupt):
+        at_once(outcomes(), 3, CLOCK, run)
+    finished = [json.loads(line) for line in events.read_text().splitlines()]
+    released.set()
+    assert capsys.readouterr().out == "b is done\nc is done\n"
+    assert [(event["cluster"], event["status"], event["error"]) for event in finished] == [
+        ("a", "failed", "KeyboardInterrupt"),
+        ("b", "complete", None),
+        ("c", "partial", None),
+    ]
 
 
 @pytest.mark.parametrize(

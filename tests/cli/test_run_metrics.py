@@ -15,6 +15,7 @@ from tests.metrics.parsed import in_file, value
 
 LATER = replace(CLOCK, now_ms=lambda: 2_000_000)
 CLOCK_AT_1000 = replace(CLOCK, now_ms=lambda: 1_000_000)
+END = "lagoon_run_end_timestamp_seconds"
 LAG = Metric("lagoon_group_lag", "Lag.", ("kafka_cluster", "group"))
 
 
@@ -49,6 +50,29 @@ def test_each_cluster_has_its_files(tmp_path: Path) -> None:
     assert value(samples, "lagoon_run_fetched_bytes", **labels) == 900
     assert value(samples, "lagoon_run_lost_offsets", **labels) == 1
     assert value(samples, "lagoon_run_corrupt_offsets", **labels) is None
+
+
+def test_a_cluster_does_not_wait_for_the_others(tmp_path: Path) -> None:
+    """Its files are there when its own run has ended, with that time: the process may be killed while it is with another."""
+    now_ms, seen = [1_000_000], list[list[str]]()
+
+    def end(outcome: RunOutcome) -> int:
+        seen.append(names(tmp_path))
+        now_ms[0] += 600_000
+        if outcome.cluster == "b":
+            raise TableError("gone")
+        return COMPLETE
+
+    made = [RunOutcome(job=INGEST, cluster=name) for name in "abc"]
+    with metrics_written(str(tmp_path), made, replace(CLOCK, now_ms=lambda: now_ms[0])):
+        one_by_one(made, CLOCK, end)
+    of_a = ["lagoon-result-ingest-a.prom", "lagoon-run-ingest-a.prom"]
+    assert seen == [[], of_a, [*of_a, "lagoon-run-ingest-b.prom"]]
+    ends = [
+        value(in_file(tmp_path / f"lagoon-run-ingest-{name}.prom"), END, lagoon_job="ingest", kafka_cluster=name)
+        for name in "abc"
+    ]
+    assert ends == [1600, 2200, 2800]
 
 
 @pytest.mark.parametrize(

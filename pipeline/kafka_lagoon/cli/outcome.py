@@ -5,7 +5,7 @@ settings with faults. docs/exit-codes.md lists the fields of the event, and is g
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -127,6 +127,7 @@ class RunOutcome:
     request_stats: RequestStats = field(default_factory=RequestStats)
     lines: list[str] = field(default_factory=list)  # printed when the outcome is reported
     metrics: Sequence[Sample] = ()  # of the tables that the run has published
+    when_ended: "Callable[[RunOutcome], None] | None" = None  # called once the run has its exit code and status
 
     def event(self) -> dict[str, Any]:
         """Return the values of the event, in the order of the declarations."""
@@ -203,7 +204,33 @@ def at_once(outcomes: Sequence[RunOutcome], limit: int, clock: Clock, run: Calla
 
     for _ in range(min(limit, len(outcomes))):
         Thread(target=work, daemon=True).start()
-    return _reported((outcome, end.result()) for outcome, end in zip(outcomes, ends, strict=True))
+    return _reported(_in_order(list(zip(outcomes, ends, strict=True)), waiting.clear))
+
+
+def _in_order(
+    runs: Sequence[tuple[RunOutcome, Future[BaseException | None]]], start_no_more: Callable[[], None]
+) -> Iterator[tuple[RunOutcome, BaseException | None]]:
+    """Wait for each run. Ctrl-C and SIGTERM end the wait: runs that have ended, and those under way, are reported first."""
+    for number, (outcome, end) in enumerate(runs):
+        try:
+            failure = end.result()
+        except KeyboardInterrupt:
+            start_no_more()
+            for other, its_end in runs[number:]:
+                _report_interrupted(other, its_end)
+            raise
+        yield outcome, failure
+
+
+def _report_interrupted(outcome: RunOutcome, end: Future[BaseException | None]) -> None:
+    """Report a run when another one is interrupted; nothing of a run that was not started."""
+    if outcome.exit_code is None:
+        return
+    failure = end.result() if end.done() else KeyboardInterrupt()
+    if isinstance(failure, KeyboardInterrupt):
+        outcome.error = KeyboardInterrupt.__name__
+    with suppress(OutputFailed, BrokenPipeError, KeyboardInterrupt):
+        _report(outcome, failure)
 
 
 def _reported(runs: Iterable[tuple[RunOutcome, BaseException | None]]) -> list[int]:
@@ -239,13 +266,19 @@ def _attempt(outcome: RunOutcome, clock: Clock, run: Callable[[RunOutcome], int]
         outcome.error, failure = type(error).__name__, error  # the event has only its type: its text may hold secrets
     outcome.seconds = round(clock.monotonic() - started, 3)
     outcome.requests = sum(api.requests for api in outcome.request_stats.by_api.values())
+    if isinstance(failure, PipelineError):
+        outcome.exit_code = code_of(failure)
+    outcome.status = outcome.status or STATUS[outcome.exit_code]
+    if outcome.when_ended:
+        try:
+            outcome.when_ended(outcome)
+        except Exception as error:  # noqa: BLE001  raised again after the report
+            failure = failure or error
     return failure
 
 
 def _report(outcome: RunOutcome, failure: BaseException | None) -> int:
     """Print the lines of a run and write its event; return the exit code. Ctrl-C and the like are raised again."""
-    if isinstance(failure, PipelineError):
-        outcome.exit_code = code_of(failure)
     exit_code = FAILED if outcome.exit_code is None else outcome.exit_code
     outcome.status = outcome.status or STATUS[exit_code]
     try:

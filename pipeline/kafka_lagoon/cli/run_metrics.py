@@ -22,7 +22,19 @@ _IN_TABLES = (STATUS[COMPLETE], PARTIAL)
 
 @contextmanager
 def metrics_written(folder: str | None, outcomes: Sequence[RunOutcome], clock: Clock) -> Iterator[None]:
-    """Write the files of all outcomes when the block ends, also by an error. Print a line if a file cannot be written."""
+    """Write the files of each outcome when its run ends, and of the others when the block ends, also by an error.
+
+    A run over many clusters may be killed by the scheduler because of one. Print a line if a file cannot be written.
+    """
+    written = set[int]()
+
+    def write(outcome: RunOutcome) -> None:
+        written.add(id(outcome))
+        if folder is not None and not outcome.dry_run:
+            _write(Path(folder), outcome, clock.now_ms() / 1000)
+
+    for outcome in outcomes:
+        outcome.when_ended = write
     try:
         yield
     except PipelineError as error:  # an error that ends the run before its outcomes are reported
@@ -33,8 +45,8 @@ def metrics_written(folder: str | None, outcomes: Sequence[RunOutcome], clock: C
         raise
     finally:
         for outcome in outcomes:
-            if folder is not None and not outcome.dry_run:
-                _write(Path(folder), outcome, clock.now_ms() / 1000)
+            if id(outcome) not in written:
+                write(outcome)
 
 
 def _write(folder: Path, outcome: RunOutcome, now: float) -> None:
