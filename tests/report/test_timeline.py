@@ -45,3 +45,29 @@ def test_the_last_snapshot_has_a_point_of_its_own() -> None:
     axis = timeline(range(0, 300 * HOUR, HOUR), 0)
     assert axis.points[-1].first_ms == axis.points[-1].last_ms == 299 * HOUR
     assert axis.points[-2].first_ms < axis.points[-2].last_ms
+
+
+def test_snapshots_that_retention_has_thinned_are_not_missing() -> None:
+    """Of a month the first weeks have a snapshot an hour, the last days one every five minutes: only a real pause is a gap."""
+    thinned = [*range(0, 23 * 24 * HOUR, HOUR)]
+    whole = [*range(thinned[-1] + HOUR, thinned[-1] + 7 * 24 * HOUR, HOUR // 12)]
+    axis = timeline([*thinned, *whole], 0)
+    assert (axis.gaps, axis.usual_ms) == (0, HOUR // 12)
+    assert len(axis.points) <= MOST_POINTS + 1
+    for paused in (thinned, whole):
+        rest = [time for time in (*thinned, *whole) if time not in paused[100:104]]
+        assert [point.first_ms for point in timeline(rest, 0).points if point.after_gap] == [paused[104]]
+
+
+def test_a_schedule_that_was_changed_is_no_gap() -> None:
+    """Since noon a snapshot is taken each hour: none is missing, and none is late after ten minutes."""
+    often = [*range(0, 12 * HOUR, HOUR // 12)]
+    axis = timeline([*often, *range(12 * HOUR, 25 * HOUR, HOUR)], 0)
+    assert (axis.gaps, axis.usual_ms) == (0, HOUR)
+
+
+def test_a_machine_that_was_down_twice_has_two_gaps() -> None:
+    """Two long intervals in a row, or at the end, do not make each other usual."""
+    often = [*range(0, 2 * HOUR, HOUR // 12)]
+    assert timeline([*often, 3 * HOUR, 4 * HOUR], 0).gaps == 2
+    assert timeline([*often, 3 * HOUR, 4 * HOUR, *(5 * HOUR + time for time in often)], 0).gaps == 3

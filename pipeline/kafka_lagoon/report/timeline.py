@@ -13,6 +13,7 @@ from kafka_lagoon.frozen import frozen
 
 MOST_POINTS = 120
 _GAP_AFTER = 2.5  # usual intervals between snapshots
+_NEARBY, _ENOUGH = 12, 6  # intervals before or after one that are looked at, and that say what was usual there
 
 
 @frozen
@@ -26,7 +27,10 @@ class Point:
 
 @frozen
 class Timeline:
-    """The axis: it begins with the first snapshot of the span that was wanted, and ends with the last one."""
+    """The axis: it begins with the first snapshot of the span that was wanted, and ends with the last one.
+
+    `usual_ms` is the usual interval between the last snapshots.
+    """
 
     wanted_from_ms: int
     points: Sequence[Point]
@@ -70,12 +74,14 @@ class Timeline:
 
 def timeline(captured_ms: Sequence[int], wanted_from_ms: int) -> Timeline:
     """The axis of snapshots that began at these times, which ascend."""
-    usual_ms = round(median(after - before for before, after in pairwise(captured_ms))) if captured_ms[1:] else None
+    intervals = [after - before for before, after in pairwise(captured_ms)]
+    usual_ms = round(median(intervals[-_NEARBY:])) if intervals else None
+    gaps = _gaps(intervals)
     share = -(-len(captured_ms) // MOST_POINTS)
     points: list[Point] = []
     taken = 0  # snapshots of the last point
     for number, at_ms in enumerate(captured_ms):
-        after_gap = number > 0 and usual_ms is not None and at_ms - captured_ms[number - 1] > _GAP_AFTER * usual_ms
+        after_gap = number > 0 and gaps[number - 1]
         is_last = number == len(captured_ms) - 1
         if points and taken < share and not (after_gap or is_last):
             points[-1] = Point(first_ms=points[-1].first_ms, last_ms=at_ms, after_gap=points[-1].after_gap)
@@ -84,3 +90,22 @@ def timeline(captured_ms: Sequence[int], wanted_from_ms: int) -> Timeline:
             points.append(Point(first_ms=at_ms, last_ms=at_ms, after_gap=after_gap))
             taken = 1
     return Timeline(wanted_from_ms=wanted_from_ms, points=points, snapshots=len(captured_ms), usual_ms=usual_ms)
+
+
+def _gaps(intervals: Sequence[int]) -> Sequence[bool]:
+    """Mark intervals that are longer than was usual both before and after them.
+
+    Snapshots that a schedule takes less often, or that retention has thinned, are not missing.
+    """
+    if not intervals:
+        return []
+    overall = median(intervals)
+
+    def usual(side: Sequence[int]) -> float:
+        return median(side) if len(side) >= _ENOUGH else overall
+
+    return [
+        interval > _GAP_AFTER * usual(intervals[max(number - _NEARBY, 0) : number])
+        and interval > _GAP_AFTER * usual(intervals[number + 1 : number + 1 + _NEARBY])
+        for number, interval in enumerate(intervals)
+    ]
