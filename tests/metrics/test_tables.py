@@ -166,6 +166,21 @@ def test_a_configured_cluster_without_a_snapshot(lake: Path, capsys: pytest.Capt
     assert len(samples) == len(written_by_runs(100)) + 1
 
 
+def test_only_the_chosen_clusters(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The tables keep a cluster that was switched off, or renamed, for ever; its old snapshot must not alert for ever."""
+    arguments = ["metrics", "--warehouse", str(lake), "--set", "clusters.third.bootstrap_servers=localhost:1"]
+    assert main([*arguments, "--cluster", "default,third"]) == 0
+    samples = parsed(capsys.readouterr().out)
+    assert {dict(labels)["kafka_cluster"] for _, labels in samples} == {"default", "third"}
+    assert value(samples, "lagoon_snapshot_published", kafka_cluster="third") == 0
+    default = {key: one for key, one in written_by_runs(100).items() if ("kafka_cluster", "default") in key[1]}
+    assert {key: one for key, one in samples.items() if ("kafka_cluster", "third") not in key[1]} == default
+    assert main([*arguments, "--cluster", "third"]) == 0
+    assert list(parsed(capsys.readouterr().out).values()) == [0]
+    assert main([*arguments, "--cluster", "secnd"]) == 1
+    assert "there is no published snapshot of secnd (did you mean second?)" in capsys.readouterr().err
+
+
 def test_a_file_is_written(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The file has the printed text; one line reports a file that cannot be written."""
     arguments = ["metrics", "--warehouse", str(lake), "--out"]

@@ -8,12 +8,13 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafka_lagoon.cli.arguments import add_table_options, file_path
+from kafka_lagoon.cli.arguments import add_table_options, file_path, names
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.engines import connected
 from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.out_files import writing
 from kafka_lagoon.cli.pipes import write, write_utf8
+from kafka_lagoon.cli.tables.snapshots import choose_snapshots
 from kafka_lagoon.cli.terminal import COMPLETE
 from kafka_lagoon.metrics.exposition import exposition
 from kafka_lagoon.metrics.snapshots import missing_samples, snapshot_samples
@@ -28,15 +29,21 @@ def _declare(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=file_path, metavar="FILE", help="replace this file atomically; default: print the metrics"
     )
+    parser.add_argument("--cluster", type=names, metavar="A,B", help="only these clusters; default: all")
 
 
 def _metrics(call: Invocation) -> int:
-    settings = loaded(call.options, call.environ, cluster_needed=False)
+    settings, chosen = loaded(call.options, call.environ, cluster_needed=False), call.options.cluster
+    named = settings.named_clusters()
     with connected(settings, call.options.engine) as open_tables:
-        window = window_of_newest(open_tables({"snapshots"}, Newest(times=[None])))
-        limits, facts = settings.metrics, list(newest_facts(open_tables(RELATIONS, window)))
+        newest = open_tables({"snapshots"}, Newest(times=[None]))
+        if chosen is not None:
+            choose_snapshots(newest, chosen, None, named)
+        window = window_of_newest(newest, chosen)
+        limits, facts = settings.metrics, list(newest_facts(open_tables(RELATIONS, window), chosen))
     samples = [sample for one in facts for sample in snapshot_samples(one, limits.max_groups, limits.max_topics)]
-    samples += missing_samples(settings.named_clusters(), {one.cluster for one in facts})
+    wanted = [name for name in named if chosen is None or name in chosen]
+    samples += missing_samples(wanted, {one.cluster for one in facts})
     out: Path | None = call.options.out
     if out is None:
         write_utf8()  # Prometheus' text format is UTF-8

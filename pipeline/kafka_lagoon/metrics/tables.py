@@ -3,7 +3,7 @@
 They equal the metrics that the run wrote when it took the snapshot.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -37,20 +37,25 @@ _VALUES = (("TRUE", "trues"), ("FALSE", "falses"), ("NULL", "nulls"))
 _MOMENTS = "unix_millis(captured_at) AS captured_ms, unix_millis(slot) AS slot_ms"
 
 
-def window_of_newest(ask: Ask) -> Window:
-    """The newest snapshot of each cluster with the day before it, which view loss_ahead compares it with."""
-    newest = tuples(ask("SELECT max(captured_at) FROM snapshots GROUP BY cluster"))
-    return [Span(begin=captured_at - _DAY, end=captured_at) for (captured_at,) in newest]
+def window_of_newest(ask: Ask, clusters: Collection[str] | None = None) -> Window:
+    """The newest snapshots with the day before each, which view loss_ahead compares it with; `clusters` None is all of them."""
+    newest = tuples(ask("SELECT cluster, max(captured_at) FROM snapshots GROUP BY cluster"))
+    return [
+        Span(begin=captured_at - _DAY, end=captured_at)
+        for cluster, captured_at in newest
+        if clusters is None or cluster in clusters
+    ]
 
 
-def newest_facts(ask: Ask) -> Iterator[SnapshotFacts]:
-    """The numbers of each cluster's newest snapshot."""
+def newest_facts(ask: Ask, clusters: Collection[str] | None = None) -> Iterator[SnapshotFacts]:
+    """The numbers of each cluster's newest snapshot; None is all clusters."""
     statement = (
         f"SELECT cluster, snapshot_id, status, {_MOMENTS}, brokers, topics, partitions, groups "  # noqa: S608  ours
         "FROM snapshots_now ORDER BY cluster"
     )
     for newest in _rows(ask, statement):
-        yield _facts(ask, newest)
+        if clusters is None or newest["cluster"] in clusters:
+            yield _facts(ask, newest)
 
 
 def _facts(ask: Ask, newest: Mapping[str, Any]) -> SnapshotFacts:
