@@ -252,8 +252,8 @@ class MetricsSettings(Strict):
     max_groups: int = Field(
         100,
         ge=0,
-        description="Most groups of a cluster with metrics of their own: first groups that lost records, then those with the "
-        "largest lag.",
+        description="Most groups of a cluster with metrics of their own: first groups that lost records, then those that "
+        "retention.ms reaches within a day, then those with the largest lag.",
     )
     max_topics: int = Field(
         1_000,

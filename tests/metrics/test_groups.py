@@ -75,7 +75,7 @@ def test_a_share_group_has_no_age() -> None:
     facts = group_facts(snapshot(1, read, unread, idle, not_counted))
     sums = facts["g"].sums
     assert (sums.lag, sums.unknown_lags, sums.time_lag_ms, sums.unknown_time_partitions) == (3, 1, None, 0)
-    samples = parsed(exposition(group_samples("c", facts, 1)))
+    samples = parsed(exposition(group_samples("c", facts, 1, NOON_MS)))
     assert value(samples, "lagoon_group_time_lag_seconds", kafka_cluster="c", group="g") is None
 
 
@@ -123,16 +123,30 @@ def test_the_worst_groups_have_metrics() -> None:
         HOSTILE: GroupFacts(GroupLag(lag=9)),
     }
     for limit, expected in enumerate(["", "lost", HOSTILE, "small", "unknown", "none", None]):
-        samples = parsed(exposition(group_samples("c", lags, limit)))
+        samples = parsed(exposition(group_samples("c", lags, limit, NOON_MS)))
         groups = [dict(labels)["group"] for name, labels in samples if name == "lagoon_group_partitions"]
         assert len(groups) == min(limit, 5)
         assert not groups or expected is None or groups[-1] == expected
         assert value(samples, "lagoon_snapshot_left_out_groups", kafka_cluster="c") == max(0, 5 - limit)
 
 
+def test_a_group_that_soon_loses_records_has_metrics_however_few_they_are() -> None:
+    """Of hundreds of groups with a large lag and days to read it, those with three old records were left out of the alert."""
+    hour = 3_600_000
+    facts = {f"busy {n}": GroupFacts(GroupLag(lag=10**6), expires_ms=NOON_MS + 48 * hour) for n in range(200)}
+    facts["late"] = GroupFacts(GroupLag(lag=3), expires_ms=NOON_MS - hour)
+    facts["soon"] = GroupFacts(GroupLag(lag=4), expires_ms=NOON_MS + 5 * hour)
+    facts["lost"] = GroupFacts(GroupLag(lag=0, records_lost=1))
+    facts["largest"] = GroupFacts(GroupLag(lag=10**7))
+    samples = parsed(exposition(group_samples("c", facts, 4, NOON_MS)))
+    groups = [dict(labels)["group"] for name, labels in samples if name == "lagoon_group_partitions"]
+    assert groups == ["lost", "late", "soon", "largest"]
+
+
 def test_what_is_unknown_has_no_sample() -> None:
     """A chart has a gap then, not a zero."""
-    samples = parsed(exposition(group_samples("c", {"g": GroupFacts(GroupLag(partitions=2, unknown_lags=2))}, 5)))
+    facts = {"g": GroupFacts(GroupLag(partitions=2, unknown_lags=2))}
+    samples = parsed(exposition(group_samples("c", facts, 5, NOON_MS)))
     assert {name for name, labels in samples if ("group", "g") in labels} == {
         "lagoon_group_partitions",
         "lagoon_group_unknown_lag_partitions",

@@ -1,4 +1,4 @@
-"""The lag of groups as metrics: groups that lost records first, then those with the largest lag, up to a limit.
+"""The lag of groups as metrics: groups that lost records first, then those that soon will, then the largest lag, up to a limit.
 
 A value that is not known has no sample. What the numbers mean is what `lagoon lag` and view `loss_ahead` mean by them.
 """
@@ -55,6 +55,7 @@ LEFT_OUT = Metric(
 )
 
 _LONGEST_RETENTION_MS, _LAST_TIME_MS = 10**13, 10**14  # as in view loss_ahead: later times are none
+_SOON_MS = 86_400_000  # until a record expires; alerts warn within this time
 
 
 @frozen(kw_only=False)
@@ -123,16 +124,18 @@ def _retentions(snapshot: Snapshot) -> dict[str, int]:
     }
 
 
-def group_samples(cluster: str, groups: Mapping[str, GroupFacts], limit: int) -> Iterator[Sample]:
-    """The samples of the worst groups, and how many were left out."""
-    for group_id, group in nsmallest(limit, groups.items(), key=_order):
+def group_samples(cluster: str, groups: Mapping[str, GroupFacts], limit: int, captured_at_ms: int) -> Iterator[Sample]:
+    """The samples of the worst groups when the snapshot was taken, and how many were left out."""
+    for group_id, group in nsmallest(limit, groups.items(), key=lambda item: _order(*item, captured_at_ms + _SOON_MS)):
         yield from _samples((cluster, group_id), group)
     yield Sample(LEFT_OUT, (cluster,), max(0, len(groups) - limit))
 
 
-def _order(item: tuple[str, GroupFacts]) -> tuple[Any, ...]:
-    group_id, sums = item[0], item[1].sums
-    return -(sums.records_lost or 0), -(sums.lag or 0), sums.lag is not None, group_id
+def _order(group_id: str, group: GroupFacts, soon_ms: int) -> tuple[Any, ...]:
+    """Lost records, then the records that expire first, however few they are: an alert is about them. Then the lag."""
+    sums = group.sums
+    expires_ms = soon_ms if group.expires_ms is None else min(group.expires_ms, soon_ms)
+    return -(sums.records_lost or 0), expires_ms, -(sums.lag or 0), sums.lag is not None, group_id
 
 
 def _samples(labels: tuple[str, str], group: GroupFacts) -> Iterator[Sample]:

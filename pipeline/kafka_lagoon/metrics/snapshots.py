@@ -133,7 +133,7 @@ def snapshot_samples(facts: SnapshotFacts, max_groups: int, max_topics: int) -> 
     for error, count in sorted(facts.failures.items()):
         yield Sample(FAILURES, (cluster, error), count)
     yield from (Sample(metric, (cluster,), count) for metric, count in facts.counts.items() if count is not None)
-    yield from group_samples(cluster, facts.groups, max_groups)
+    yield from group_samples(cluster, facts.groups, max_groups, facts.captured_at_ms)
     for topic, owner in sorted(facts.topic_owners.items())[:max_topics]:
         yield Sample(TOPIC_INFO, (cluster, topic, owner), 1)
     yield Sample(TOPICS_LEFT_OUT, (cluster,), max(0, len(facts.topic_owners) - max_topics))
