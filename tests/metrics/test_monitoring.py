@@ -31,11 +31,12 @@ def test_expressions_name_metrics_that_there_are(expression: str) -> None:
     assert labels <= {label for name in used for label in METRICS[name].labels}
 
 
-def test_the_five_alerts() -> None:
+def test_the_six_alerts() -> None:
     """Each has a summary and a runbook, and no two are equal."""
     assert {rule["alert"] for rule in rules()} == {
         "LagoonSnapshotTooOld",
         "LagoonRunFailed",
+        "LagoonJobTooOld",
         "LagoonIncomplete",
         "LagoonGroupBehind",
         "LagoonDataLossAhead",
@@ -116,6 +117,8 @@ def test_alerts_fire_when_they_should(promtool: str, tmp_path: Path) -> None:
         ('{kafka_cluster=""}', '{kafka_cluster="none"}', False),
         ("lagoon_group_expected == 1", "lagoon_group_expected == 9", False),
         ("time() - 86400", "time() - 864000", False),
+        ("> 8 * 3600", "> 80 * 3600", False),
+        ("> 2 * 86400", "> 20 * 86400", False),
         ("apply|restore", "apply|restore|ingest", False),
     )
     for old, new, passes in altered:
