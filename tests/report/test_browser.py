@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +85,32 @@ def test_fifty_thousand_groups(scope: Scope, tmp_path: Path) -> None:
     assert seen["axe"] == {"light": [], "dark": [], "phone": []}
     assert seen["sorted"] == "descending"
     assert max(seen["times"].values()) < 100, seen["times"]
+
+
+LOCAL_TIMES = """
+const times = [%s].map((dateTime) => ({
+  dateTime, title: "", classList: {contains: () => true}, textContent: "",
+}));
+const zone = {textContent: ""};
+globalThis.addEventListener = () => {};
+globalThis.location = {hash: ""};
+globalThis.document = {querySelectorAll: (name) => (name === "time" ? times : []), getElementById: () => zone};
+%s
+console.log(JSON.stringify([...times.map((time) => time.title), zone.textContent !== ""]));
+"""
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        (("2026-01-15T12:00:00Z", "2026-07-15T23:30:00Z"), ["", " (07-16 00:30)", True]),
+        (("2026-01-15T12:00:00Z",), ["", False]),
+    ],
+)
+def test_local_times_are_of_the_day_that_is_shown(times: tuple[str, ...], expected: list[object]) -> None:
+    """In January a reader in London did not see the local times of July, and in July saw UTC of January in brackets."""
+    script = LOCAL_TIMES % (", ".join(map(json.dumps, times)), (files("kafka_lagoon.report") / "page.js").read_text())
+    environ = {**os.environ, "TZ": "Europe/London"}
+    run = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=False, env=environ)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout) == expected

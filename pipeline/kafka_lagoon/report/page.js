@@ -63,12 +63,13 @@ function make(name, attributes = {}, ...children) {
   return element;
 }
 
-/* The viewer's own time beside every time, or in its title where space is short, unless the viewer is in UTC. */
-const IS_UTC = new Date().getTimezoneOffset() === 0;
+/* The viewer's own time beside every time, or in its title where space is short, unless the viewer's zone is at UTC then: London is in winter. */
+const isUtc = (ms) => new Date(ms).getTimezoneOffset() === 0;
 function withLocal(time) {
-  if (IS_UTC) return;
-  if (time.classList.contains("short")) time.title += ` (${local(Date.parse(time.dateTime))})`;
-  else time.after(make("span", {class: "local"}, ` (${local(Date.parse(time.dateTime))})`));
+  const ms = Date.parse(time.dateTime);
+  if (isUtc(ms)) return;
+  if (time.classList.contains("short")) time.title += ` (${local(ms)})`;
+  else time.after(make("span", {class: "local"}, ` (${local(ms)})`));
 }
 
 /* What stands in a cell, as values.py writes it. */
@@ -265,7 +266,7 @@ function pointable(plot) {
   const show = (number) => {
     current = number;
     const value = values[number] === null ? "no value" : spelled(plot.dataset.kind, values[number]);
-    readout.textContent = `${utc(axis[number])} UTC${IS_UTC ? "" : ` (${local(axis[number])})`}: ${value}`;
+    readout.textContent = `${utc(axis[number])} UTC${isUtc(axis[number]) ? "" : ` (${local(axis[number])})`}: ${value}`;
     plot.append(cursor, readout);
     cursor.style.left = `${places[number] * 100}%`;
     const widest = plot.clientWidth - readout.offsetWidth;
@@ -321,4 +322,4 @@ openTarget(location.hash);
 document.querySelectorAll(".figures .plot").forEach(pointable);
 document.querySelectorAll("time").forEach(withLocal);
 document.querySelectorAll(".table").forEach((root) => contents(root.querySelector("script")).then((data) => new Table(root, data)));
-if (!IS_UTC) document.getElementById("zone").textContent = `; your own (${Intl.DateTimeFormat().resolvedOptions().timeZone}) stands in brackets`;
+if ([...document.querySelectorAll("time")].some((time) => !isUtc(Date.parse(time.dateTime)))) document.getElementById("zone").textContent = `; your own (${Intl.DateTimeFormat().resolvedOptions().timeZone}) stands in brackets`;
