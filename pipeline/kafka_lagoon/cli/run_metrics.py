@@ -26,10 +26,9 @@ def metrics_written(folder: str | None, outcomes: Sequence[RunOutcome], clock: C
 
     A run over many clusters may be killed by the scheduler because of one. Print a line if a file cannot be written.
     """
-    written = set[int]()
 
     def write(outcome: RunOutcome) -> None:
-        written.add(id(outcome))
+        outcome.when_ended = None
         if folder is not None and not outcome.dry_run:
             _write(Path(folder), outcome, clock.now_ms() / 1000)
 
@@ -45,7 +44,7 @@ def metrics_written(folder: str | None, outcomes: Sequence[RunOutcome], clock: C
         raise
     finally:
         for outcome in outcomes:
-            if id(outcome) not in written:
+            if outcome.when_ended:
                 write(outcome)
 
 
