@@ -239,3 +239,61 @@ def test_a_move_that_makes_the_number_of_replicas_look_right() -> None:
     assert not needs_moves(desired("[topics.a]\n"), topics_with(isr_nodes=(1, 2)))
     (action,), _ = move_actions(desired(text), moving(cluster, "a", (1, 3, 2), (3,), (2,)))
     assert (action.after or {})["replicas"] == [1, 3, 2]
+
+
+@pytest.mark.parametrize(
+    ("topic_text", "action_text", "fault"),
+    [
+        (
+            "assignments = [[3]]",
+            "empty_broker'\nbroker = 3",
+            "x.toml:4: actions[1]: b-0 is assigned elsewhere too, at x.toml:3",
+        ),
+        (
+            "assignments = [[3]]",
+            "reassign_partitions'\nassignments = { b-0 = [1] }",
+            "x.toml:6: actions[1].assignments.b-0: b-0 is assigned elsewhere too, at x.toml:3",
+        ),
+        (
+            "replication_factor = 1",
+            "reassign_partitions'\nassignments = { b-0 = [1, 2] }",
+            "x.toml:6: actions[1].assignments.b-0: b-0 is assigned elsewhere too, at x.toml:3",
+        ),
+        (
+            "assignments = [[3], [2]]",
+            "empty_broker'\nbroker = 2\ntopics = ['b']",
+            "x.toml:4: actions[1]: b-1 is to be created there, at x.toml:3",
+        ),
+    ],
+)
+def test_an_action_contradicts_what_the_cluster_has_already(topic_text: str, action_text: str, fault: str) -> None:
+    """It is a fault at once: otherwise each plan would undo the one before, or the second would be refused."""
+    _, faults = move_actions(desired(f"[topics.b]\n{topic_text}\n[[actions]]\naction = '{action_text}\n"), CLUSTER)
+    assert faults == [fault]
+
+
+def test_a_new_topic_on_a_broker_that_is_emptied() -> None:
+    """Its replicas would be moved away by the second plan, and back by the third."""
+    text = "[topics.new]\nassignments = [[1], [3]]\n[[actions]]\naction = 'empty_broker'\nbroker = 3\n"
+    _, faults = move_actions(desired(text), CLUSTER)
+    assert faults == ["x.toml:4: actions[1]: new-1 is to be created there, at x.toml:3"]
+    _, faults = move_actions(desired(f"{text}topics = ['a']\n"), CLUSTER)
+    assert faults == []
+
+
+def test_a_move_that_the_file_wants_is_not_cancelled() -> None:
+    """The next plan would begin it again; a move that changes nothing of what is written is cancelled."""
+    cancel = "[[actions]]\naction = 'cancel_reassignments'\n"
+    wanted = ["x.toml:2: actions[1]: the move of a-0 is to be cancelled, and the file wants it, too"]
+    adding, replacing = moving(CLUSTER, "a", (1, 2, 3), (3,), ()), moving(CLUSTER, "a", (3, 2, 1), (3,), (1,))
+    text = f"{cancel}[topics.a]\nassignments = [[3, 2], [2, 3]]\n"
+    assert move_actions(desired(text), replacing)[1] == wanted
+    text = f"{cancel}[[actions]]\naction = 'empty_broker'\nbroker = 1\ntopics = ['a']\n"
+    assert move_actions(desired(text), replacing)[1] == wanted
+    text = f"{cancel}[topics.a]\nreplication_factor = 2\n"
+    (action,), faults = move_actions(desired(text), replacing)
+    assert (action.kind, faults) == ("cancel_reassignment", [])
+    one = live({"a": topic("a", [[1, 2]])})
+    text = f"{cancel}[topics.a]\nreplication_factor = 3\n"
+    assert move_actions(desired(text), moving(one, "a", (1, 2, 3), (3,), ()))[1] == wanted
+    assert move_actions(desired(f"{cancel}[topics.a]\nreplication_factor = 3\n"), adding)[1] != []

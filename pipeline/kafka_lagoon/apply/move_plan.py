@@ -12,7 +12,7 @@ from kafka_lagoon.apply.desired.document import Path
 from kafka_lagoon.apply.desired.model import CancelReassignments, DesiredTopic, EmptyBroker, OfPartitions, Reassign
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.kinds.moves import cancel, reassign
-from kafka_lagoon.apply.live import Live, LiveTopic
+from kafka_lagoon.apply.live import Live, LivePartition, LiveTopic
 from kafka_lagoon.apply.proposals import Loads, Replicas, with_factor, without_broker
 from kafka_lagoon.topic_partition import TopicPartition
 
@@ -104,7 +104,7 @@ def _of_topics(moves: _Moves) -> None:
     loads = Loads(moves.targets)
     for name, topic in moves.desired.topics.items():
         known = moves.live.topics.get(name)
-        if known is None or not _differs(topic, known):
+        if known is None:
             continue
         if topic.assignments:
             for number, replicas in topic.assignments.items():
@@ -113,9 +113,15 @@ def _of_topics(moves: _Moves) -> None:
                     loads.change(moves.targets[partition], replicas)
                     moves.decide(partition, replicas, ("topics", name, "assignments"))
             continue
+        if topic.replication_factor is None:
+            continue
         in_sync = {TopicPartition(name, number): partition.isr for number, partition in known.partitions.items()}
-        proposed = with_factor(moves.targets, moves.live.racks, in_sync, topic.replication_factor or 0, loads)
-        for partition, replicas in proposed.items():
+        proposed: Mapping[TopicPartition, Replicas] = {}
+        if _differs(topic, known):
+            proposed = with_factor(moves.targets, moves.live.racks, in_sync, topic.replication_factor, loads)
+        # Also where the number is right: actions must not change it, or the next plan would change it back.
+        for partition in in_sync:
+            replicas = proposed.get(partition, moves.targets[partition])
             moves.propose(partition, replicas, ("topics", name, "replication_factor"))
 
 
@@ -178,6 +184,11 @@ def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
         )
         return
     topics = set(chosen_topics(desired, moves.live, wanted.topics, wanted.path, moves.faults))
+    for partition in _assigned_to(moves, broker_id):
+        if not wanted.topics or partition.topic in topics:
+            path = ("topics", partition.topic, "assignments")
+            place = desired.document.place(path)
+            moves.faults.append(desired.fault(wanted.path, f"{partition} is to be created there, at {place}"))
     if not wanted.topics:
         topics = {name for name in moves.live.topics if desired.owns.may_touch("topic", name)}
     for leaving, some in _by_leaving_brokers(desired, topics).items():
@@ -191,6 +202,15 @@ def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
             moves.faults.append(desired.fault(wanted.path, reason))
         for partition, replicas in proposed.items():
             moves.propose(partition, replicas, wanted.path)
+
+
+def _assigned_to(moves: _Moves, broker_id: int) -> Iterator[TopicPartition]:
+    """Partitions that do not exist yet and are assigned to a broker."""
+    for name, topic in moves.desired.topics.items():
+        for number, replicas in (topic.assignments or {}).items():
+            partition = TopicPartition(name, number)
+            if broker_id in replicas and moves.live.partition(partition) is None:
+                yield partition
 
 
 def _by_leaving_brokers(desired: DesiredState, topics: Collection[str]) -> dict[frozenset[int], set[str]]:
@@ -241,8 +261,30 @@ def _reassigned(moves: _Moves) -> Iterator[Action]:
 def _cancellations(moves: _Moves, cancelled: Mapping[TopicPartition, Path]) -> Iterator[Action]:
     for partition, path in cancelled.items():
         known = moves.live.partition(partition)
-        if partition in moves.decided:
+        action = cancel(partition, known.placement, moves.desired.document.place(path)) if known else None
+        if known is None or action is None:
+            continue
+        if moves.targets[partition] != known.target:
             reason = f"the move of {partition} is to be cancelled, and another is wanted"
             moves.faults.append(moves.desired.fault(path, reason))
-        elif known and (action := cancel(partition, known.placement, moves.desired.document.place(path))):
+        elif _is_wanted(moves, partition, known, (action.after or {})["replicas"]):
+            reason = f"the move of {partition} is to be cancelled, and the file wants it, too"
+            moves.faults.append(moves.desired.fault(path, reason))
+        else:
             yield action
+
+
+def _is_wanted(moves: _Moves, partition: TopicPartition, known: LivePartition, stays: Collection[int]) -> bool:
+    """True if the next plan would begin a move again that is cancelled; `stays` are the replicas without it."""
+    desired = moves.desired
+    if any(
+        isinstance(one, EmptyBroker)
+        and one.broker in stays
+        and desired.owns.may_touch("topic", partition.topic)
+        and (not one.topics or partition.topic in one.topics)
+        for one in desired.actions
+    ):
+        return True
+    if partition in moves.proposed:
+        return len(stays) != len(known.target)
+    return partition in moves.decided and tuple(stays) != moves.targets[partition]
