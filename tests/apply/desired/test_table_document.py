@@ -85,3 +85,19 @@ def test_defaults_of_topics() -> None:
     assert desired.topics["a"].partitions == 3
     assert desired.topics["a"].configs == {"retention.ms": "5", "flush.ms": "6"}
     assert desired.document.place(("defaults", "topics", "partitions")) == "t: row defaults topics partitions"
+
+
+def test_a_name_that_looks_like_a_boolean() -> None:
+    """A user, a client or a topic may be called so; the value of a config is the same text."""
+    desired = desired_of(
+        DesiredRow("quotas", "1", "user", "true"),
+        DesiredRow("quotas", "1", "request_percentage", "5"),
+        DesiredRow("acls", "1", "principal", "User:a"),
+        DesiredRow("acls", "1", "operation", "READ"),
+        DesiredRow("acls", "1", "resource_type", "GROUP"),
+        DesiredRow("acls", "1", "resource_name", "false"),
+        DesiredRow("topics", "a", "configs.preallocate", "true"),
+    )
+    assert list(desired.quotas) == ["user=true"]
+    assert [rule.resource_name for rule in desired.acls] == ["false"]
+    assert desired.topics["a"].configs == {"preallocate": "true"}

@@ -2,8 +2,8 @@
 
 One row holds one value: ('topics', 'orders', 'partitions', '6'), ('topics', 'orders', 'configs.retention.ms', '86400000'),
 ('owns', 'topics', NULL, '["orders-.*"]'), ('cluster_id', NULL, NULL, 'MkU3...'). Entries of `acls`, `quotas` and `actions` are
-numbered by their names, in the order of these. A value in brackets or braces is JSON; numbers and booleans are what they look
-like where a field wants one.
+numbered by their names, in the order of these. A value in brackets or braces is JSON; numbers are what they look like where a
+field wants one. No field is a boolean: `true` is the text of a config, or a name.
 """
 
 import json
@@ -92,8 +92,6 @@ def _value(text: str, *, is_limit: bool) -> Any:
             raise ValueError("values are nested too deeply") from None
         except ValueError:
             raise ValueError("a value that begins with a bracket must be JSON") from None
-    if text in ("true", "false"):
-        return text == "true"
     if _NUMBER.fullmatch(text):
         return int(text)
     return float(text) if is_limit and _DECIMAL.fullmatch(text) else text
