@@ -157,6 +157,23 @@ def test_what_brokers_keep_for_the_whole_cluster_is_not_unset(level: int, unset:
     assert bool(diff(state, cluster)) is unset
 
 
+def test_limits_that_no_file_can_describe_stay() -> None:
+    """Those of later releases, their entities, and a user whose name stands for the default: an import leaves them out."""
+    cluster = live(
+        quotas={
+            "user=u": {"later_rate": 5, "producer_byte_rate": 1},
+            "user=v": {"later_rate": 5, "producer_byte_rate": 1, "consumer_byte_rate": 2},
+            'user="<default>"': {"producer_byte_rate": 1},
+            "zone=a": {"producer_byte_rate": 1},
+        }
+    )
+    state = desired('[owns]\nquotas = [".*"]\n[[quotas]]\nuser = "v"\nproducer_byte_rate = 1\n')
+    assert [(action.resource.name, action.after) for action in diff(state, cluster)] == [
+        ("user=v", {"consumer_byte_rate": None}),
+        ("user=u", {"producer_byte_rate": None}),
+    ]
+
+
 def test_passwords_are_not_in_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Passwords are references until they are sent."""
     monkeypatch.setenv("PASSWORD", "hunter2")

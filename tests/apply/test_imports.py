@@ -188,7 +188,11 @@ def test_what_no_file_can_say_is_named() -> None:
     """Limits, users and ACLs of later releases, or from other tools, are left out, with a line each."""
     cluster = live(
         acls=frozenset({Acl("TOPIC", "t", "LITERAL", "ops", "*", "READ", "ALLOW")}),
-        quotas={"user=u": {"later_rate": 5.0, "producer_byte_rate": 0}, 'user="<default>"': {"producer_byte_rate": 1}},
+        quotas={
+            "user=u": {"later_rate": 5.0, "producer_byte_rate": 0},
+            'user="<default>"': {"producer_byte_rate": 1},
+            "zone=a": {"producer_byte_rate": 1},
+        },
         scram_users={ScramUser("u", "SCRAM-SHA-256"): 20_000, ScramUser("u", "UNKNOWN_9"): 4096},
     )
     state = state_of(cluster, with_assignments=False)
@@ -200,6 +204,7 @@ def test_what_no_file_can_say_is_named() -> None:
         "left out, no file can say them: 1 ACLs",
         "left out, no file can say it: later_rate of quota user=u",
         'left out, no file can say it: producer_byte_rate of quota user="<default>"',
+        "left out, no file can say it: producer_byte_rate of quota zone=a",
         "left out, no file can say it: the iterations or the mechanism of u SCRAM-SHA-256",
         "left out, no file can say it: the iterations or the mechanism of u UNKNOWN_9",
     ]

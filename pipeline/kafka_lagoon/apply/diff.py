@@ -11,7 +11,7 @@ from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.config_texts import is_same
 from kafka_lagoon.apply.desired.document import Path
 from kafka_lagoon.apply.desired.model import Credential
-from kafka_lagoon.apply.desired.resources import CONFIG_SECTIONS, ScramUser, can_be_written
+from kafka_lagoon.apply.desired.resources import CONFIG_SECTIONS, ScramUser, can_be_written, limits_to_write
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.kinds.acls import acl_of, create_acl, delete_acl
 from kafka_lagoon.apply.kinds.cluster import update_feature
@@ -117,18 +117,21 @@ def _acl_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
 
 
 def _quota_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
+    """Changes of limits. Those that no file can describe stay, as ACLs do."""
     if live.quotas is None:
         return
     for name, limits in desired.quotas.items():
         known = live.quotas.get(name, {})
-        others = dict.fromkeys(set(known) - set(limits)) if desired.owns.is_owned("quota", name) else {}
+        is_owned = desired.owns.is_owned("quota", name)
+        others = dict.fromkeys(limits_to_write(name, known).keys() - set(limits)) if is_owned else {}
         place = desired.document.place(desired.quota_paths[name])
         if action := alter_quotas(parse_quota_name(name), known, {**limits, **others}, place):
             yield action
     for name, known in live.quotas.items():
-        if name not in desired.quotas and desired.owns.is_owned("quota", name):
+        unwritten = {} if name in desired.quotas else limits_to_write(name, known)
+        if unwritten and desired.owns.is_owned("quota", name):
             place = desired.document.place(("owns", "quotas"))
-            if action := alter_quotas(parse_quota_name(name), known, dict.fromkeys(known), place):
+            if action := alter_quotas(parse_quota_name(name), known, dict.fromkeys(unwritten), place):
                 yield action
 
 

@@ -12,9 +12,8 @@ from kafka_lagoon.admin.config_values import SENSITIVE
 from kafka_lagoon.apply.desired.resources import (
     CONFIG_SECTIONS,
     Acl,
-    can_be_limit,
     can_be_written,
-    limits_of,
+    limits_to_write,
     types_to_announce,
 )
 from kafka_lagoon.apply.kinds.names import DEFAULT, parse_quota_name
@@ -124,19 +123,11 @@ def _acls(live: Live) -> list[dict[str, Any]]:
 def _quotas(live: Live) -> list[dict[str, Any]]:
     entries = []
     for name, limits in sorted((live.quotas or {}).items()):
-        kept = _limits(name, limits)
+        kept = limits_to_write(name, limits)
         if kept:
             entity = {_PARTS[kind]: DEFAULT if part is None else part for kind, part in parse_quota_name(name)}
             entries.append({**entity, **{key: number(kept[key]) for key in sorted(kept)}})
     return entries
-
-
-def _limits(name: str, limits: Mapping[str, float]) -> Mapping[str, float]:
-    """The limits of an entity that a file can describe; none if its name cannot be written."""
-    parts = dict(parse_quota_name(name))
-    if any(part in ("", DEFAULT) for part in parts.values()):
-        return {}
-    return {key: limit for key, limit in limits.items() if key in limits_of(parts) and can_be_limit(key, limit)}
 
 
 def _scram_users(live: Live) -> dict[str, dict[str, dict[str, int]]]:
@@ -167,7 +158,7 @@ def left_out(live: Live) -> list[str]:
 def _left_out_limits(live: Live) -> list[str]:
     notes = []
     for name, limits in (live.quotas or {}).items():
-        kept = _limits(name, limits)
+        kept = limits_to_write(name, limits)
         notes += [f"left out, no file can say it: {key} of quota {name}" for key in limits if key not in kept]
     return notes
 

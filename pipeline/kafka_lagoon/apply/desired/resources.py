@@ -8,6 +8,7 @@ import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from kafka_lagoon.apply.kinds.names import DEFAULT, parse_quota_name
 from kafka_lagoon.protocol import acls
 
 # Sections of configs, by the resource type of their actions.
@@ -86,3 +87,14 @@ def limits_of(parts: Collection[str]) -> Sequence[str]:
 def can_be_limit(key: str, value: float) -> bool:
     """True if a file can describe the limit of a quota."""
     return 0 <= value <= sys.float_info.max and (not key.endswith("byte_rate") or value == int(value))
+
+
+def limits_to_write(name: str, limits: Mapping[str, float]) -> Mapping[str, float]:
+    """The limits of an entity that a file can describe; none if its name cannot be written, as of a later release."""
+    try:
+        parts = dict(parse_quota_name(name))
+    except ValueError:
+        return {}
+    if any(part in ("", DEFAULT) for part in parts.values()):
+        return {}
+    return {key: limit for key, limit in limits.items() if key in limits_of(parts) and can_be_limit(key, limit)}
