@@ -149,12 +149,14 @@ def test_what_keeps_less_is_guarded(name: str, old: str, new: str, *, guarded: b
 
 
 def test_what_is_unset_counts_by_what_then_holds() -> None:
-    """The guard depends on the value in force afterwards; an unknown value counts as keeping less."""
+    """The guard depends on the value in force afterwards; an unknown value counts as keeping less, except by no limit."""
     change = {"retention.ms": "10"}, {"retention.ms": None}
     assert config_guards("topic", *change) == SHRINKING
     assert config_guards("topic", *change, {"retention.ms": "9"}) == SHRINKING
     assert config_guards("topic", *change, {"retention.ms": "10"}) == frozenset()
     assert config_guards("topic", {"retention.ms": None}, {"retention.ms": "10"}, {"retention.ms": "11"}) == SHRINKING
+    assert config_guards("broker", {"log.retention.ms": None}, {"log.retention.ms": "10"}) == SHRINKING
+    assert config_guards("broker", {"log.retention.ms": None}, {"log.retention.ms": "-1"}) == frozenset()
 
 
 @pytest.mark.parametrize("resource_type", ["topic", "broker"])

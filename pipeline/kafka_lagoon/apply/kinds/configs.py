@@ -154,12 +154,15 @@ def _is_lower(old: str | None, new: str | None) -> bool:
     if old == new and old is not None:
         return False
     try:
-        before, after = int(old or ""), int(new or "")
+        after = int(new or "")
+        if after == _UNLIMITED:
+            return False
+        before = int(old or "")
     except ValueError:
         return True
     if min(before, after) < _UNLIMITED:
         return True
-    return after != _UNLIMITED and (before == _UNLIMITED or after < before)
+    return before == _UNLIMITED or after < before
 
 
 def _deletes_more(old: str | None, new: str | None) -> bool:
