@@ -1,5 +1,6 @@
 """One-time actions are planned only where they may be done; for the others there is a line. More in tests/integration/test_one_offs.py."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from kafka_lagoon.apply import one_off_plan
 from kafka_lagoon.apply.live import Wanted, read_live
 from kafka_lagoon.apply.one_off_plan import OneOffPlan, plan_one_offs
+from kafka_lagoon.apply.plan import plan_state
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
@@ -49,6 +51,23 @@ def test_an_election_waits_for_a_preferred_leader_that_is_not_in_sync(state: Fak
     plan = planned(cluster, '[[actions]]\naction = "elect_leaders"\ntopics = ["late"]\n')
     assert (plan.actions, plan.notes) == ([], [])
     assert plan.undone == ["x.toml:2: 1 preferred leaders are not in sync: not elected yet"]
+
+
+@pytest.mark.usefixtures("topic_apis")
+def test_an_election_waits_for_a_move_of_the_same_plan(state: FakeCluster, cluster: Cluster) -> None:
+    """The move may change the preferred leader: the election was then not needed, and recorded as one of the leader before."""
+    (partition,) = state.add_topic("moved", 1).partitions
+    partition.replicas, partition.isr, partition.leader_id = (1, 2), (1, 2), 2
+    cluster.refresh(None, soon())
+    text = '[topics.moved]\nassignments = [[2, 1]]\n[[actions]]\naction = "elect_leaders"\ntopics = ["moved"]\n'
+    state_of_file = replace(desired(text), cluster_id=cluster.cluster_id or "")
+    plan = plan_state(cluster, state_of_file, soon())
+    assert [action.kind for action in plan.actions] == ["reassign_partition"]
+    assert plan.undone == ["x.toml:4: 1 partitions are moved first: not elected yet"]
+    partition.replicas = (2, 1)
+    cluster.refresh(None, soon())
+    plan = plan_state(cluster, state_of_file, soon())
+    assert (plan.actions, plan.undone) == ([], [])
 
 
 def test_records_before_a_time_in_a_log_that_moves(

@@ -3,7 +3,7 @@
 Moves between brokers are not here: they depend on each other and are planned together (`move_plan`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,6 +66,7 @@ class _Planner:
     desired: DesiredState
     live: Live
     deadline: Deadline
+    moved: Collection[TopicPartition] = frozenset()
     plan: OneOffPlan = field(default_factory=OneOffPlan)
     _listings: GroupListings | None = None
     _log_dirs: dict[int, LogDirs] = field(default_factory=dict)
@@ -112,9 +113,15 @@ class _Planner:
         return False
 
 
-def plan_one_offs(cluster: Cluster, desired: DesiredState, live: Live, deadline: Deadline) -> OneOffPlan:
-    """The actions that are still to be done."""
-    planner = _Planner(cluster, desired, live, deadline)
+def plan_one_offs(
+    cluster: Cluster,
+    desired: DesiredState,
+    live: Live,
+    deadline: Deadline,
+    moved: Collection[TopicPartition] = frozenset(),
+) -> OneOffPlan:
+    """The actions that are still to be done; the same plan moves the partitions in `moved`, or cancels their moves."""
+    planner = _Planner(cluster, desired, live, deadline, moved)
     for wanted in desired.actions:
         if plan := _PLANS.get(type(wanted)):
             plan(planner, wanted)
@@ -123,14 +130,20 @@ def plan_one_offs(cluster: Cluster, desired: DesiredState, live: Live, deadline:
 
 def _elect(planner: _Planner, wanted: ElectLeaders) -> None:
     is_unclean = wanted.election == "unclean"
-    waiting = 0
+    waiting = moved = 0
     for partition in planner.partitions(wanted):
         metadata = planner.described()[partition]
+        if not is_unclean and partition in planner.moved:
+            # A move comes first, and may change the preferred leader: the next plan knows it.
+            moved += 1
+            continue
         action = elect_leader(partition, metadata, unclean=is_unclean, source=planner.place(wanted))
         if action and not is_unclean and not (action.before or {})["preferred_in_sync"]:
             waiting += 1
         else:
             planner.add(action)
+    if moved:
+        planner.plan.undone.append(f"{planner.place(wanted)}: {moved} partitions are moved first: not elected yet")
     if waiting:
         planner.plan.undone.append(
             f"{planner.place(wanted)}: {waiting} preferred leaders are not in sync: not elected yet"

@@ -11,6 +11,7 @@ from kafka_lagoon.apply.desired.resources import CONFIG_SECTIONS
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.diff import diff
 from kafka_lagoon.apply.guards import unresolved
+from kafka_lagoon.apply.kinds.partitions import partition_of
 from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.apply.kinds.topic_guards import partition_notes
 from kafka_lagoon.apply.live import Live, Wanted, read_live
@@ -53,7 +54,7 @@ def plan_state(cluster: Cluster, desired: DesiredState, deadline: Deadline) -> P
         raise ConfigError([other])
     faults = faults_of(desired, live)
     moves, faults_of_moves = move_actions(desired, live)
-    once = plan_one_offs(cluster, desired, live, deadline)
+    once = plan_one_offs(cluster, desired, live, deadline, {partition_of(action.resource) for action in moves})
     actions = in_order([*diff(desired, live), *moves, *once.actions])
     faults += [*faults_of_moves, *once.faults, *_twice(actions), *unresolved(actions)]
     if faults:
