@@ -146,3 +146,36 @@ def test_a_group_with_members_does_not_hold_up_other_actions(state: FakeCluster,
     (line,) = plan.undone
     assert line.startswith("x.toml:2: not reset: ")
     assert "stop its members first" in line
+
+
+@pytest.mark.usefixtures("topic_apis")
+@pytest.mark.parametrize(
+    ("first", "second", "resource"),
+    [
+        (
+            'reset_offsets"\ngroup = "g"\npartitions = ["orders-0"]\nto = "earliest"',
+            'reset_offsets"\ngroup = "g"\ntopics = ["orders"]\nto = "latest"',
+            "group_partition g orders-0",
+        ),
+        (
+            'reset_offsets"\ngroup = "g"\npartitions = ["orders-0"]\nto = "earliest"',
+            'delete_group"\ngroup = "g"\n',
+            "group g",
+        ),
+        (
+            'move_replicas"\nbroker = 1\npartitions = ["orders-0"]\nlog_dir = "/a"',
+            'move_replicas"\nbroker = 1\npartitions = ["orders-0"]\nlog_dir = "/b"',
+            "replica orders-0 on broker 1",
+        ),
+    ],
+)
+def test_actions_that_undo_each_other(
+    state: FakeCluster, cluster: Cluster, first: str, second: str, resource: str
+) -> None:
+    """They are a fault also where the cluster is as one of them says: the next plan would do the other, and so on."""
+    state.groups["g"] = FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(0)})
+    line = first.count("\n") + 4
+    plan = planned(cluster, f'[[actions]]\naction = "{first}\n[[actions]]\naction = "{second}\n')
+    assert plan.faults == [f"x.toml:{line}: {resource} is to be another at x.toml:2"]
+    again = planned(cluster, f'[[actions]]\naction = "{first}\n[[actions]]\naction = "{first}\n')
+    assert again.faults == []

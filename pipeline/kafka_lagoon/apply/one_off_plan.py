@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_lagoon.admin.group_offsets import GroupPartition
 from kafka_lagoon.admin.groups import GroupListings, list_groups
 from kafka_lagoon.admin.log_dirs import LogDirs, Replica, describe_log_dirs, replica_places
 from kafka_lagoon.admin.transactions import describe_producers
 from kafka_lagoon.admin.voters import Voter
-from kafka_lagoon.apply.action import Action
+from kafka_lagoon.apply.action import Action, Resource
 from kafka_lagoon.apply.desired.document import Path
 from kafka_lagoon.apply.desired.model import (
     AbortTransaction,
@@ -27,8 +28,8 @@ from kafka_lagoon.apply.desired.model import (
 )
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.kinds.cluster import add_voter, remove_voter, voters
-from kafka_lagoon.apply.kinds.groups import delete_group_action, group_state
-from kafka_lagoon.apply.kinds.moves import move_replica
+from kafka_lagoon.apply.kinds.groups import delete_group_action, group_partition_resource, group_state
+from kafka_lagoon.apply.kinds.moves import move_replica, replica_resource
 from kafka_lagoon.apply.kinds.partitions import delete_records_before, elect_leader
 from kafka_lagoon.apply.live import Live, LivePartition
 from kafka_lagoon.apply.move_plan import chosen_partitions, may_touch
@@ -71,6 +72,7 @@ class _Planner:
     _listings: GroupListings | None = None
     _log_dirs: dict[int, LogDirs] = field(default_factory=dict)
     _described: Mapping[TopicPartition, MetadataPartition] | None = None
+    _first: dict[Resource, tuple[object, OneOff]] = field(default_factory=dict)
 
     def groups(self) -> GroupListings:
         if self._listings is None:
@@ -105,6 +107,14 @@ class _Planner:
     def partitions(self, wanted: OfPartitions) -> list[TopicPartition]:
         """The chosen partitions that there are and that may be touched; of all topics if none is chosen."""
         return chosen_partitions(self.desired, self.live, wanted, self.plan.faults)
+
+    def agrees(self, resource: Resource, value: object, wanted: OneOff) -> bool:
+        """True unless an action before wants another value of the resource: each plan would undo the one before."""
+        first, other = self._first.setdefault(resource, (value, wanted))
+        if first == value:
+            return True
+        self.plan.faults.append(f"{self.place(wanted)}: {resource} is to be another at {self.place(other)}")
+        return False
 
     def may_touch_group(self, wanted: OneOff, group_id: str) -> bool:
         if self.desired.owns.may_touch("group", group_id):
@@ -171,6 +181,8 @@ def _move(planner: _Planner, wanted: MoveReplicas) -> None:
     ]
     places = replica_places(planner.cluster, replicas, planner.deadline)
     for replica in replicas:
+        if not planner.agrees(replica_resource(replica), wanted.log_dir, wanted):
+            continue
         if replica in places.failures:
             planner.plan.failures.append(places.failures[replica])
         else:
@@ -195,10 +207,17 @@ def _add_voter(planner: _Planner, wanted: AddVoter) -> None:
     if known is None:
         return
     live = known.get(wanted.voter)
+    if not planner.agrees(_voter_of(wanted), "voter", wanted):
+        return
     if live is None:
         planner.add(add_voter(wanted.voter, wanted.directory_id, wanted.listeners, planner.place(wanted)))
     elif live.directory_id != wanted.directory_id:
         planner.fault(wanted.path, f"voter {wanted.voter} votes with directory {live.directory_id}: remove it first")
+
+
+def _voter_of(wanted: AddVoter | RemoveVoter) -> Resource:
+    """The voter with its directory: a file may remove it, and add it with another."""
+    return Resource("voter", f"{wanted.voter} with directory {wanted.directory_id}")
 
 
 def _remove_voter(planner: _Planner, wanted: RemoveVoter) -> None:
@@ -206,6 +225,8 @@ def _remove_voter(planner: _Planner, wanted: RemoveVoter) -> None:
     if known is None:
         return
     live = known.get(wanted.voter)
+    if not planner.agrees(_voter_of(wanted), None, wanted):
+        return
     if live and live.directory_id == wanted.directory_id:
         planner.add(remove_voter(wanted.voter, wanted.directory_id, planner.place(wanted)))
 
@@ -228,8 +249,15 @@ def _delete_records(planner: _Planner, wanted: DeleteRecords) -> None:
 def _reset(planner: _Planner, wanted: ResetOffsets) -> None:
     if not planner.may_touch_group(wanted, wanted.group):
         return
+    if not planner.agrees(Resource("group", wanted.group), "reset", wanted):
+        return
     spec = wanted.to if wanted.shift is None else ShiftBy(wanted.shift)
-    specs = {partition: spec for partition in planner.partitions(wanted) if spec is not None}
+    specs = {
+        partition: spec
+        for partition in planner.partitions(wanted)
+        if spec is not None
+        and planner.agrees(group_partition_resource(GroupPartition(wanted.group, *partition)), spec, wanted)
+    }
     place = planner.place(wanted)
     actions, failures = reset_actions(planner.cluster, wanted.group, specs, planner.deadline, place, planner.groups())
     planner.plan.actions += actions
@@ -240,6 +268,8 @@ def _reset(planner: _Planner, wanted: ResetOffsets) -> None:
 
 def _delete_group(planner: _Planner, wanted: DeleteGroup) -> None:
     if not planner.may_touch_group(wanted, wanted.group):
+        return
+    if not planner.agrees(Resource("group", wanted.group), None, wanted):
         return
     state = group_state(planner.groups(), wanted.group)
     if isinstance(state, Failure):
