@@ -6,6 +6,7 @@ from kafka_lagoon.admin.config_values import ConfigValue
 from kafka_lagoon.admin.features import FeatureLevels
 from kafka_lagoon.apply.checks import faults_of, min_isr_notes, wrong_cluster
 from kafka_lagoon.apply.desired.resources import ScramUser
+from kafka_lagoon.apply.diff import diff
 from tests.apply.lives import desired, live, topic
 
 READ_ONLY = ConfigValue(own="1", inherited=None, is_sensitive=False, is_read_only=True, config_type=3)
@@ -146,6 +147,21 @@ listener.name.inside.broker.id = 5
     known = {**cluster.known_configs, "broker": {**cluster.known_configs["broker"], **set_once}}
     (fault,) = faults_of(desired(text), replace(cluster, known_configs=known))
     assert fault.startswith("x.toml:6: broker_configs.1.listener.name.inside.broker.id: is read-only")
+
+
+def test_jaas_configs_of_listeners_have_a_mechanism() -> None:
+    """They are configs that brokers do not list before they are set, and secrets."""
+    name = "listener.name.inside.scram-sha-256.sasl.jaas.config"
+    cluster = live()
+    jaas = replace(READ_ONLY, own=None, is_sensitive=True, is_read_only=False, config_type=9)
+    known = {**cluster.known_configs, "broker": {**cluster.known_configs["broker"], "sasl.jaas.config": jaas}}
+    cluster = replace(cluster, known_configs=known)
+    state = desired(f'[broker_configs.1]\n"{name}" = "env:JAAS"\n')
+    assert faults_of(state, cluster) == []
+    (action,) = diff(state, cluster)
+    assert action.after == {name: "(sensitive)"}
+    (fault,) = faults_of(desired(f'[broker_configs.1]\n"{name}" = "password"\n'), cluster)
+    assert "is sensitive" in fault
 
 
 def test_faults_of_defaults_are_where_they_are_written() -> None:

@@ -33,7 +33,8 @@ _SECRET_ENDINGS = (
     "certificate.chain",
     "certificates",
 )
-_OF_LISTENER = re.compile(r"^listener\.name\.[^.]+\.")
+# The prefix of a listener, and of its JAAS configs also a mechanism: listener.name.inside.scram-sha-256.sasl.jaas.config.
+_OF_LISTENER = re.compile(r"^listener\.name\.[^.]+\.(?:[^.]+\.(?=sasl\.jaas\.config$))?")
 _MILLISECONDS = {".hours": 3_600_000, ".minutes": 60_000, ".ms": 1}
 
 
