@@ -14,9 +14,15 @@ from kafka_lagoon.apply.one_off_plan import plan_one_offs
 from kafka_lagoon.apply.plan import plan_state, wanted_of
 from kafka_lagoon.cli.output import failure_lines
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
 from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS
 from kafka_lagoon.protocol.messages.describe_client_quotas import DESCRIBE_CLIENT_QUOTAS
+from kafka_lagoon.protocol.messages.describe_cluster import (
+    DESCRIBE_CLUSTER,
+    DescribeClusterBroker,
+    DescribeClusterResponse,
+)
 from kafka_lagoon.protocol.messages.describe_configs import BROKER, CLIENT_METRICS, DESCRIBE_CONFIGS, GROUP
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import DESCRIBE_USER_SCRAM_CREDENTIALS
 from kafka_lagoon.protocol.messages.list_config_resources import LIST_CONFIG_RESOURCES
@@ -196,6 +202,23 @@ def test_configs_of_a_broker_that_is_down_are_not_left_out_silently(
         "x.toml:2: broker_configs.2: broker 2 does not run, so its configs cannot be read or altered: start it, or leave them out",
         "x.toml:4: broker_configs.9: there is no broker 9 (there are 1, 3)",
     ]
+
+
+def test_a_broker_that_is_emptied_and_down_is_known(state: FakeCluster, cluster: Cluster) -> None:
+    """It is registered, and has no replicas any more: the action is done, and not a fault that holds up the whole file."""
+
+    def with_fenced(answer: DescribeClusterResponse) -> DescribeClusterResponse:
+        fenced = DescribeClusterBroker(broker_id=9, host="h", port=1, rack=None, is_fenced=True)
+        return replace(answer, brokers=(*answer.brokers, fenced))
+
+    state.faults.append(Fault(DESCRIBE_CLUSTER.key, Altered(with_fenced), times=1_000))
+    empty = "[[actions]]\naction = 'empty_broker'\nbroker = {}\n"
+    state_of_file = replace(desired(empty.format(9)), cluster_id=cluster.cluster_id or "")
+    plan = plan_state(cluster, state_of_file, soon())
+    assert (plan.actions, plan.failures) == ([], [])
+    state_of_file = replace(desired(empty.format(8)), cluster_id=cluster.cluster_id or "")
+    with pytest.raises(ConfigError, match="there is no broker 8"):
+        plan_state(cluster, state_of_file, soon())
 
 
 @pytest.mark.usefixtures("altering_apis", "topic_apis")

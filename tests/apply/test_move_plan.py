@@ -147,10 +147,12 @@ topics = ["nothing", "a"]
 
 
 def test_a_broker_that_does_not_run() -> None:
-    """It is emptied if it has replicas; an assignment may leave a replica there, but not add one."""
+    """It is emptied if it has replicas, and that is done if it has none; an assignment may leave a replica there, but not add one."""
     cluster = live({"a": topic("a", [[1, 9]]), "b": topic("b", [[2]])})
     actions, faults = move_actions(desired("[[actions]]\naction = 'empty_broker'\nbroker = 9\n"), cluster)
     assert (moved(actions), faults) == ({"a-0": [1, 3]}, [])
+    emptied = replace(live({"a": topic("a", [[1, 3]])}), down=frozenset({9}))
+    assert move_actions(desired("[[actions]]\naction = 'empty_broker'\nbroker = 9\n"), emptied) == ([], [])
     text = "[[actions]]\naction = 'reassign_partitions'\nassignments = {{ {} }}\n"
     actions, faults = move_actions(desired(text.format("a-0 = [2, 9]")), cluster)
     assert (moved(actions), faults) == ({"a-0": [2, 9]}, [])

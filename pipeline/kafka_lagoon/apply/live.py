@@ -98,7 +98,10 @@ class LiveTopic:
 
 @frozen
 class Wanted:
-    """The parts to read. `configs` are names by resource type; None means all that have configs of their own, and `named`."""
+    """The parts to read. `configs` are names by resource type; None means all that have configs of their own, and `named`.
+
+    `brokers` are to be emptied: of those that neither run nor have replicas it is read if they are registered.
+    """
 
     configs: Mapping[str, Collection[str] | None] = field(default_factory=dict)
     named: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -106,6 +109,7 @@ class Wanted:
     quotas: bool = False
     scram_users: bool = False
     features: bool = False
+    brokers: Collection[int] = ()
     reassignments: Callable[[Mapping[str, LiveTopic]], bool] = lambda _: False
 
 
@@ -113,7 +117,7 @@ class Wanted:
 class Live:
     """A cluster as it is, as far as it was read. `known_configs` are names and types by resource type.
 
-    `racks` has the brokers that run, `down` those that belong to the cluster and do not run, if configs of brokers were read.
+    `racks` has the brokers that run, `down` those that belong to the cluster and do not run, if they were read.
     `configs` is by resource type and name, without those that could not be read. ACLs, quotas, users and features are None
     if they were not read. `hidden_topics` may be there, and nothing is known of them.
     """
@@ -171,7 +175,9 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
     if wanted.reassignments(topics):
         topics = _moving(cluster, topics, failures, deadline)
     racks = {broker.node_id: broker.rack for broker in metadata.brokers}
-    down = _down(cluster, racks, topics, failures, deadline) if "broker" in wanted.configs else frozenset()
+    unknown = set(wanted.brokers) - set(racks) - _used(topics)
+    is_asked = unknown or "broker" in wanted.configs
+    down = _down(cluster, racks, topics, failures, deadline) if is_asked else frozenset()
     if wanted.configs.get("broker", ()) is None:
         failures += map(_not_running, sorted(down))
     configs, known = _configs(cluster, wanted, topics, failures, deadline)
@@ -216,8 +222,12 @@ def _down(
     if isinstance(registered, Failure):
         failures.append(registered)
         registered = None
-    used = {one for topic in topics.values() for partition in topic.partitions.values() for one in partition.replicas}
-    return frozenset({*(registered or ()), *used} - set(racks))
+    return frozenset({*(registered or ()), *_used(topics)} - set(racks))
+
+
+def _used(topics: Mapping[str, LiveTopic]) -> set[int]:
+    """The brokers that have replicas."""
+    return {one for topic in topics.values() for partition in topic.partitions.values() for one in partition.replicas}
 
 
 def _not_running(broker_id: int) -> Failure:

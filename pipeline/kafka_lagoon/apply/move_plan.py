@@ -177,7 +177,8 @@ def chosen_partitions(
 
 def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
     desired, broker_id = moves.desired, wanted.broker
-    if broker_id not in moves.live.racks and not any(broker_id in replicas for replicas in moves.targets.values()):
+    is_there = broker_id in moves.live.racks or broker_id in moves.live.down
+    if not is_there and not any(broker_id in replicas for replicas in moves.targets.values()):
         there = brokers_text(moves.live)
         moves.faults.append(
             desired.fault((*wanted.path, "broker"), f"there is no broker {broker_id} (there are {there})")

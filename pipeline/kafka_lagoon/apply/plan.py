@@ -7,6 +7,7 @@ from functools import cached_property
 from kafka_lagoon.apply.action import Action, plan_id, sending_order
 from kafka_lagoon.apply.checks import faults_of, min_isr_notes, wrong_cluster
 from kafka_lagoon.apply.desired.document import in_order_of_lines
+from kafka_lagoon.apply.desired.model import EmptyBroker
 from kafka_lagoon.apply.desired.resources import CONFIG_SECTIONS
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.diff import diff
@@ -104,6 +105,7 @@ def wanted_of(desired: DesiredState) -> Wanted:
         quotas=bool(desired.quotas) or desired.owns.quotas is not None,
         scram_users=bool(desired.scram_users) or owns_principals,
         features=bool(desired.features) or desired.owns.brokers is not None,
+        brokers=[one.broker for one in desired.actions if isinstance(one, EmptyBroker)],
         reassignments=lambda topics: needs_moves(desired, topics),
     )
 
