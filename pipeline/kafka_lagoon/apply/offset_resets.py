@@ -146,9 +146,11 @@ def _results(
             continue
         offset = (stored or 0) + target.offsets if isinstance(target, ShiftBy) else target
         log = group.logs[partition]
+        if offset == stored:
+            continue  # also if retention has deleted the record since
         if not log.log_start_offset <= offset <= log.end:
             yield group.failure(
                 partition, OUTSIDE, f"{offset} is outside of the log, {log.log_start_offset} to {log.end}"
             )
-        elif offset != stored:
+        else:
             yield group.action(partition, before, offset, source)
