@@ -5,12 +5,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_lagoon.apply import move_plan, proposals
 from kafka_lagoon.apply.action import Action
+from kafka_lagoon.apply.kinds.partitions import partition_of
 from kafka_lagoon.apply.live import Live, LiveTopic
 from kafka_lagoon.apply.move_plan import left_on, move_actions, needs_moves
 from kafka_lagoon.apply.proposals import Loads
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.apply.lives import desired, live, topic
 
 
@@ -299,3 +303,38 @@ def test_a_move_that_the_file_wants_is_not_cancelled() -> None:
     text = f"{cancel}[topics.a]\nreplication_factor = 3\n"
     assert move_actions(desired(text), moving(one, "a", (1, 2, 3), (3,), ()))[1] == wanted
     assert move_actions(desired(f"{cancel}[topics.a]\nreplication_factor = 3\n"), adding)[1] != []
+
+
+REPLICAS = st.permutations([1, 2, 3, 4]).flatmap(lambda ids: st.integers(1, 3).map(lambda factor: ids[:factor]))
+PLACED = st.lists(REPLICAS, min_size=1, max_size=2).filter(lambda rows: len(set(map(len, rows))) == 1)
+WRITTEN = st.one_of(
+    st.none(), st.integers(1, 3).map("replication_factor = {}".format), PLACED.map("assignments = {}".format)
+)
+ACTIONS = st.one_of(
+    st.builds("empty_broker'\nbroker = {}".format, st.integers(1, 4)),
+    st.builds("empty_broker'\nbroker = {}\ntopics = ['a']".format, st.integers(1, 4)),
+    st.builds("reassign_partitions'\nassignments = {{ a-0 = {} }}".format, REPLICAS),
+)
+
+
+@given(st.tuples(PLACED, PLACED), st.tuples(WRITTEN, WRITTEN), st.lists(ACTIONS, max_size=2))
+def test_after_the_moves_nothing_is_left_to_move(
+    placed: tuple[list[list[int]], list[list[int]]], written: tuple[str | None, str | None], actions: list[str]
+) -> None:
+    """A plan that has no faults is followed by an empty one."""
+    text = "".join(f"[topics.{name}]\n{line}\n" for name, line in zip("ab", written, strict=True) if line)
+    state = desired(text + "".join(f"[[actions]]\naction = '{one}\n" for one in actions))
+    there = {
+        TopicPartition(name, number): tuple(row)
+        for name, rows in zip("ab", placed, strict=True)
+        for number, row in enumerate(rows)
+    }
+
+    def cluster() -> Live:
+        rows = {name: [there[one] for one in sorted(there) if one.topic == name] for name in "ab"}
+        return live({name: topic(name, some) for name, some in rows.items()}, brokers=4)
+
+    planned, faults = move_actions(state, cluster())
+    if not faults:
+        there |= {partition_of(action.resource): tuple((action.after or {})["replicas"]) for action in planned}
+        assert move_actions(state, cluster()) == ([], [])

@@ -146,8 +146,9 @@ def _results(
             continue
         offset = (stored or 0) + target.offsets if isinstance(target, ShiftBy) else target
         log = group.logs[partition]
+        # Done, also if retention has deleted the record since.
         if offset == stored:
-            continue  # also if retention has deleted the record since
+            continue
         if not log.log_start_offset <= offset <= log.end:
             yield group.failure(
                 partition, OUTSIDE, f"{offset} is outside of the log, {log.log_start_offset} to {log.end}"
