@@ -308,7 +308,9 @@ def test_a_move_that_the_file_wants_is_not_cancelled() -> None:
 REPLICAS = st.permutations([1, 2, 3, 4]).flatmap(lambda ids: st.integers(1, 3).map(lambda factor: ids[:factor]))
 PLACED = st.lists(REPLICAS, min_size=1, max_size=2).filter(lambda rows: len(set(map(len, rows))) == 1)
 WRITTEN = st.one_of(
-    st.none(), st.integers(1, 3).map("replication_factor = {}".format), PLACED.map("assignments = {}".format)
+    st.sampled_from(["", "as it is", "factor as it is"]),
+    st.integers(1, 3).map("replication_factor = {}".format),
+    PLACED.map("assignments = {}".format),
 )
 ACTIONS = st.one_of(
     st.builds("empty_broker'\nbroker = {}".format, st.integers(1, 4)),
@@ -319,10 +321,13 @@ ACTIONS = st.one_of(
 
 @given(st.tuples(PLACED, PLACED), st.tuples(WRITTEN, WRITTEN), st.lists(ACTIONS, max_size=2))
 def test_after_the_moves_nothing_is_left_to_move(
-    placed: tuple[list[list[int]], list[list[int]]], written: tuple[str | None, str | None], actions: list[str]
+    placed: tuple[list[list[int]], list[list[int]]], written: tuple[str, str], actions: list[str]
 ) -> None:
     """A plan that has no faults is followed by an empty one."""
-    text = "".join(f"[topics.{name}]\n{line}\n" for name, line in zip("ab", written, strict=True) if line)
+    text = ""
+    for name, rows, line in zip("ab", placed, written, strict=True):
+        as_it_is = {"as it is": f"assignments = {rows}", "factor as it is": f"replication_factor = {len(rows[0])}"}
+        text += f"[topics.{name}]\n{as_it_is.get(line, line)}\n"
     state = desired(text + "".join(f"[[actions]]\naction = '{one}\n" for one in actions))
     there = {
         TopicPartition(name, number): tuple(row)
