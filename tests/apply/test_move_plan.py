@@ -299,9 +299,9 @@ def test_a_move_that_the_file_wants_is_not_cancelled() -> None:
     text = f"{cancel}[topics.a]\nreplication_factor = 2\n"
     (action,), faults = move_actions(desired(text), replacing)
     assert (action.kind, faults) == ("cancel_reassignment", [])
-    one = live({"a": topic("a", [[1, 2]])})
+    thin = live({"a": topic("a", [[1, 2]])})
     text = f"{cancel}[topics.a]\nreplication_factor = 3\n"
-    assert move_actions(desired(text), moving(one, "a", (1, 2, 3), (3,), ()))[1] == wanted
+    assert move_actions(desired(text), moving(thin, "a", (1, 2, 3), (3,), ()))[1] == wanted
     assert move_actions(desired(f"{cancel}[topics.a]\nreplication_factor = 3\n"), adding)[1] != []
 
 
