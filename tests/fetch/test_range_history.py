@@ -68,6 +68,15 @@ def test_a_re_created_topic_that_is_still_empty_is_the_last_one():
     assert [row["topic_id"] for row in in_order_of_runs(rows)] == ["old", "old", "new"]
 
 
+def test_a_truncation_comes_before_records_of_the_same_run():
+    """This holds also if the topic was deleted while they were read, or has just got an id from upgraded brokers."""
+    rows = [a_range("a", 0, 9, 1), a_range("b", 9, 4, 2, "LOG_TRUNCATED"), a_range("b", 4, 7, 2, "TOPIC_DELETED")]
+    assert superseded_by(*rows) == superseded_by(*reversed(rows)) == [("a", 4, 9, TRUNCATED)]
+    assert archived_range(rows) == (0, 7)
+    upgraded = [a_range("b", 9, 9, 2), a_range("b", 9, 4, 2, "LOG_TRUNCATED"), a_range("b", 4, 7, 2)]
+    assert superseded_by(*upgraded) == superseded_by(*reversed(upgraded)) == []
+
+
 def test_what_was_archived_again_is_a_copy():
     """One broker denied a topic for a moment, and it began again under the same id."""
     rows = [
@@ -211,13 +220,15 @@ def test_topics_without_ids_that_are_others():
 
 
 def test_the_newest_topic_may_be_empty():
-    """Its first range, without a record, may stand before the event that ended the earlier topic."""
+    """Its first range, without a record, may stand before the event that ended the earlier topic, and it may end in its first run."""
     rows = [
         a_range("a", 0, 9, 1, topic_id="old"),
         a_range("b", 0, 0, 2, topic_id="new"),
         a_range("b", 9, 9, 2, "TOPIC_RECREATED", topic_id="old"),
     ]
     assert [one.topic_id for one in incarnations(rows)] == ["new", "old"]
+    deleted = [rows[0], rows[2], a_range("b", 0, 5, 2, "TOPIC_DELETED", topic_id="new")]
+    assert [one.topic_id for one in incarnations(deleted)] == ["new", "old"]
     late = [rows[0], rows[1], {**rows[2], "ingest_id": "c", "sequence": 3}]
     assert [one.topic_id for one in incarnations(late)] == ["new", "old"]
     assert incarnations([]) == []

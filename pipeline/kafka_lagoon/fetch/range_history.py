@@ -29,21 +29,22 @@ def in_order_of_runs(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any
     """Rows of record_ranges in the order in which they were written.
 
     Runs have a number since version 0.2.0. Runs without a number are earlier, in the order of their ids, which are times.
-    Within a run, the end of a topic comes before the begin of the next topic of its name, and a truncation before the records
-    that were read after it.
+    Within a run, the end of a topic comes before the begin of the next topic of its name, that begin before a truncation, and
+    a truncation before the records that were read after it, even if the topic was deleted while they were read.
     """
     return sorted(rows, key=_place)
 
 
-def _place(row: Mapping[str, Any]) -> tuple[int, str, bool, bool, int]:
+def _place(row: Mapping[str, Any]) -> tuple[int, str, int, int]:
     sequence = row["sequence"]
-    return (
-        -1 if sequence is None else sequence,
-        row["ingest_id"],
-        row["problem"] not in _ENDS,
-        row["to_offset"] > row["from_offset"],
-        row["from_offset"],
-    )
+    return (-1 if sequence is None else sequence, row["ingest_id"], _step(row), row["from_offset"])
+
+
+def _step(row: Mapping[str, Any]) -> int:
+    """The place of a row within its run."""
+    if row["from_offset"] == row["to_offset"]:
+        return 0 if row["problem"] in _ENDS else 1
+    return 2 if row["to_offset"] < row["from_offset"] else 3
 
 
 @frozen
@@ -81,7 +82,7 @@ def incarnations(rows: Iterable[Mapping[str, Any]]) -> list[Incarnation]:
     """
     ordered = in_order_of_runs(rows)
     # Rows about the end of a topic do not count: the next topic of the name may begin in the same run.
-    newest = [row["topic_id"] for row in reversed(ordered) if row["problem"] not in _ENDS]
+    newest = [row["topic_id"] for row in reversed(ordered) if _step(row)]
     by_id: dict[str | None, list[Mapping[str, Any]]] = {topic_id: [] for topic_id in newest}
     for row in ordered:
         by_id.setdefault(row["topic_id"], []).append(row)

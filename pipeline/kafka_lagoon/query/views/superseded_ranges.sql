@@ -33,8 +33,12 @@ ordered AS (
       ORDER BY
         coalesce(record_ranges.sequence, -1),
         record_ranges.ingest_id,
-        CASE WHEN record_ranges.problem IN ('TOPIC_DELETED', 'TOPIC_RECREATED') THEN 0 ELSE 1 END,
-        CASE WHEN record_ranges.to_offset > record_ranges.from_offset THEN 1 ELSE 0 END,
+        CASE
+          WHEN record_ranges.to_offset > record_ranges.from_offset THEN 3
+          WHEN record_ranges.to_offset < record_ranges.from_offset THEN 2
+          WHEN record_ranges.problem IN ('TOPIC_DELETED', 'TOPIC_RECREATED') THEN 0
+          ELSE 1
+        END,
         record_ranges.from_offset
     ) AS place
   FROM record_ranges
