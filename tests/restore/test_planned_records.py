@@ -3,17 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from kafka_lagoon.delta.arrow import plain_table
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.restore import archived
 from kafka_lagoon.restore.archived import ArchivedTopic, files_of, find_archived
 from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
 from kafka_lagoon.restore.planned_records import refuse_removed
 from kafka_lagoon.restore.progress import Progress, start_of
-from kafka_lagoon.tables.record_tables import RECORDS
+from kafka_lagoon.tables.record_rows import RecordRangeRow
+from kafka_lagoon.tables.record_tables import RECORD_RANGES, RECORDS
 from tests.delta import foreign
+from tests.delta.record_samples import range_row
 from tests.ingest.test_pending_commits import replace_table
 from tests.ingest.writers import ingest, kernel_writer
 from tests.restore.test_progress import PLAN
@@ -112,3 +117,39 @@ def test_a_version_that_the_log_does_not_have(lake: Warehouse, monkeypatch: pyte
     monkeypatch.setattr(type(lake.kernel), "load", lambda _, *arguments: latest(*arguments))
     (note,) = go_on(lake, plan)
     assert f"does not have version {plan.records_version} any more" in note
+
+
+def test_records_that_a_later_run_replaced() -> None:
+    """It is refused if the log was truncated, and planned offsets have other records now: both would seem to be planned."""
+    first = [range_row("1", "t", 0, 10, 1)]
+    truncated = [*first, replace(range_row("2", "t", 10, 6, 2), problem="LOG_TRUNCATED")]
+    continued = [*truncated, range_row("2", "t", 6, 8, 2)]
+    again = [*continued, replace(range_row("3", "t", 8, 3, 3), problem="LOG_TRUNCATED")]
+    for rows in (truncated, [*first, range_row("2", "t", 10, 12, 2)]):
+        assert refusal(first, rows, 0) is None
+    for rows in (continued, again):
+        assert "was truncated since restore" in str(refusal(first, rows, 0))
+        assert refusal(first, rows, 7) is not None
+        assert refusal(first, rows, 9) is None
+    assert refusal(again, again, 0) is None
+
+
+def topic_of(rows: Sequence[RecordRangeRow]) -> ArchivedTopic:
+    """Find the archived topic of these ranges."""
+    ranges = plain_table(RECORD_RANGES, rows).to_pylist()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(archived, "_rows", lambda _warehouse, table, *_: ranges if table is RECORD_RANGES else [])
+        (topic,) = find_archived(cast("Any", None), "name", ["t"], {})
+    return topic
+
+
+def refusal(planned_rows: Sequence[RecordRangeRow], rows: Sequence[RecordRangeRow], next_offset: int) -> str | None:
+    """Continue a restore of the first ranges at an offset, after all of them were archived; return the refusal."""
+    source = topic_of(planned_rows).partitions[0]
+    partition = PlannedPartition(source=source, target=TARGET, target_topic_id=None, base_offset=0)
+    plan = replace(PLAN, partitions=[partition], records_version=None)
+    try:
+        refuse_removed(cast("Any", None), plan, progress_of(plan, next_offset), [topic_of(rows)], {}, 1)
+    except TableError as error:
+        return str(error)
+    return None

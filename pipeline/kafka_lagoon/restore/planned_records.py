@@ -1,12 +1,13 @@
 """Checks, when an unfinished restore continues, that table `records` still has the records that are left to write.
 
-Rows may have been deleted since the restore was planned. If data files were replaced since then, the rows of the old and of the
-new files are counted; otherwise nothing is read.
+Rows may have been deleted since the restore was planned, or replaced after a truncation of the log. If data files were replaced
+since then, the rows of the old and of the new files are counted; otherwise nothing is read.
 """
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 
 from kafka_lagoon.delta.executors import parallelism
 from kafka_lagoon.delta.files import DescribedFile
@@ -14,6 +15,8 @@ from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.kernel import State
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import NeedsSession, TableError
+from kafka_lagoon.fetch.range_history import TRUNCATED
+from kafka_lagoon.restore.archive_reader import ArchivedPartition
 from kafka_lagoon.restore.archived import ArchivedTopic, files_of, source_files
 from kafka_lagoon.restore.execution import packed, run_tasks
 from kafka_lagoon.restore.plan import RestorePlan
@@ -32,11 +35,20 @@ def refuse_removed(
     files: Mapping[str, Sequence[DescribedFile]],
     limit_bytes: int,
 ) -> list[str]:
-    """TableError if rows that the restore still has to write were removed; a note if that cannot be known any more.
+    """TableError if rows that the restore still has to write were removed or replaced; a note if that is not known any more.
 
-    `files` are the present data files of the topics. Plans of earlier releases are not checked: they have no version.
+    `files` are the present data files of the topics. Plans of earlier releases have no version: removals are not known then.
     """
     left = [one for one in plan.partitions if not progress.positions[one.target].is_done]
+    present = {one.key: one for topic in topics for one in topic.partitions.values()}
+    for partition in left:
+        source, first = partition.source, progress.positions[partition.target].next_offset
+        if source.key in present and _are_replaced(source, present[source.key], first):
+            raise TableError(
+                f"the log of partition {source.partition} of topic {source.topic} was truncated since restore "
+                f"{plan.restore_id} was planned, and other records were archived at offsets that it still has to write; start "
+                "another restore with --new"
+            )
     if plan.records_version is None or not left:
         return []
     planned = _version(warehouse, plan.records_version)
@@ -62,6 +74,20 @@ def refuse_removed(
             "start another restore with --new"
         )
     return []
+
+
+def _are_replaced(planned: ArchivedPartition, present: ArchivedPartition, first: int) -> bool:
+    """True if later runs have archived records at planned offsets from `first` on, after truncations of the log."""
+    truncated = dict[str, tuple[int, int]]()  # the offsets of each run that were truncated since then
+    for offsets in present.superseded:
+        start, end = max(offsets.from_offset, first), min(offsets.to_offset, planned.to_offset)
+        if offsets.reason == TRUNCATED and offsets not in planned.superseded and start < end:
+            low, high = truncated.get(offsets.ingest_id, (start, end))
+            truncated[offsets.ingest_id] = min(low, start), max(high, end)
+    in_order = sorted(truncated.values())
+    # Of planned runs only one has records at an offset, so the other one is a later run.
+    has_two = any(before[1] > after[0] for before, after in pairwise(in_order))
+    return has_two or any(start < present.to_offset for start, _ in in_order[:1])
 
 
 def _version(warehouse: Warehouse, version: int) -> State | None:
