@@ -169,6 +169,17 @@ def test_an_archive_that_began_without_an_id(archive: Callable[..., Path], compa
     assert (code, lines, notes) == (0, ["records@a:orders: 100 records; a:orders: 100", "equal"], [])
 
 
+def test_an_archive_under_several_names(archive: Callable[..., Path], compare: Compare) -> None:
+    """Ranges of an earlier version have no name of the cluster, and others its former name; all records are compared."""
+    archive(LOG[:20], 0, cluster=None)
+    archive(LOG[20:60], 20, cluster="former", ingest_id="2")
+    archive(LOG[60:], 60, ingest_id="3")
+    folder = archive(LOG[:5], 0, cluster="other", cluster_id="other", ingest_id="4")
+    code, lines, notes = compare(folder, "records@a:orders", "a:copy")
+    assert (code, lines, notes) == (0, ["records@a:orders: 100 records; a:copy: 100", "equal"], [])
+    assert compare(folder, "records@none:orders", "a:copy")[0] == 2
+
+
 @pytest.mark.long
 def test_an_archive_that_is_not(archive: Callable[[Sequence[Record], int], Path], compare: Compare) -> None:
     """Missing and different records are named by their offsets."""

@@ -28,10 +28,12 @@ from kafka_lagoon.restore.saved_rows import rows_of
 _PREFIX = "records@"
 _NAMES = ("records_now", "record_ranges", "records")
 # Retention removes the records of a day before its ranges. Ranges without records count as removed: no record is missing.
+# Ranges may have another name of the cluster, which was renamed, or none, as those of version 0.1.0.
 _RANGES = """
-    SELECT cluster_id, topic_id, partition, from_offset, to_offset, ingest_id, sequence, compacted, lost, corrupt, problem
+    SELECT
+      cluster, cluster_id, topic_id, partition, from_offset, to_offset, ingest_id, sequence, compacted, lost, corrupt, problem
     FROM record_ranges
-    WHERE topic = ? AND (cluster = ? OR cluster_id = ?)
+    WHERE topic = ? AND cluster_id IN (SELECT cluster_id FROM record_ranges WHERE topic = ? AND (cluster = ? OR cluster_id = ?))
       AND (records = 0 OR ingest_date >= (SELECT min(ingest_date) FROM records))
 """
 _RECORDS = """
@@ -97,10 +99,11 @@ class _Archive:
     def _newest(self) -> Incarnation:
         """The newest of the topics that have had this name."""
         of = self.of
-        rows = in_order_of_runs(rows_of(self.ask, _RANGES, of.topic, of.cluster, of.cluster))
-        if not rows:
+        rows = in_order_of_runs(rows_of(self.ask, _RANGES, of.topic, of.topic, of.cluster, of.cluster))
+        named = [row["cluster_id"] for row in rows if of.cluster in (row["cluster"], row["cluster_id"])]
+        if not named:
             raise ConfigError([f"{of}: nothing is archived of it"])
-        return incarnations(row for row in rows if row["cluster_id"] == rows[-1]["cluster_id"])[0]
+        return incarnations(row for row in rows if row["cluster_id"] == named[-1])[0]
 
     @cached_property
     def _ranges(self) -> Mapping[int, Sequence[Mapping[str, Any]]]:
