@@ -200,6 +200,18 @@ def test_usage(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert page.err == ""
 
 
+@pytest.mark.parametrize("columns", ["1", "2", "3"])
+def test_help_on_the_narrowest_terminal(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A terminal of one or two columns gets the help, too; there was a traceback."""
+    monkeypatch.setenv("COLUMNS", columns)
+    with pytest.raises(SystemExit) as ended:
+        main(["kafka", "lag", "--help"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: lagoon")
+
+
 def test_which_settings_spark_reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Spark reads the settings of the package, unless the user has named a folder or SPARK_HOME has settings."""
 

@@ -22,6 +22,7 @@ DUCKDB, SPARK = ENGINES = ("duckdb", "spark")
 _DIGITS = re.compile(r"[0-9]{1,19}")
 _WHOLE = re.compile(r"[-+]?[0-9]{1,19}")  # int() takes digits of all scripts, and 1_000
 _EPOCH_MS = re.compile(r"-?[0-9]+")
+_NARROWEST = 11  # columns, as argparse has it for the help of options
 _MOST_DIGITS = 20  # times with more digits are outside of the calendar, and Python refuses to parse thousands of digits
 
 
@@ -45,7 +46,8 @@ class Parser(argparse.ArgumentParser):
 
         command = self._command
         needed = f" Required permissions: {permissions_line(self._name, command.requires)}." if command.requires else ""
-        self.description = fill(f"{command.summary}{needed}", width=get_terminal_size().columns - 2)
+        width = max(get_terminal_size().columns - 2, _NARROWEST)
+        self.description = fill(f"{command.summary}{needed}", width=width)
         examples = "\n".join(["examples:", *(f"  {example}" for example in command.examples)])
         self.epilog = f"{command.epilog}\n{examples}" if command.epilog else examples
         self.formatter_class, self.usage = argparse.RawDescriptionHelpFormatter, None
