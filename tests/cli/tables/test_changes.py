@@ -157,6 +157,12 @@ def test_a_passed_limit_is_exit_3(ask: Ask, limits: str, line: str | None) -> No
             "--fail-above changed: --type removed,added leaves it out",
         ),
         (("--entity", "topic", "--fail-above", "acl=3"), "--fail-above acl: --entity topic leaves it out"),
+        (("--entity", "topic", "--fail-above", "truncated"), "--fail-above truncated: --entity topic leaves it out"),
+        (("--type", "truncated", "--fail-above", "topic"), "--fail-above topic: --type truncated leaves it out"),
+        (
+            ("--type", "recreated", "--entity", "acl,group", "--fail-above", "changes"),
+            "--fail-above changes: --type recreated with --entity acl,group leaves it out",
+        ),
     ],
 )
 def test_a_limit_that_no_change_could_pass(ask: Ask, argv: tuple[str, ...], line: str) -> None:

@@ -6,7 +6,7 @@ Within a snapshot, truncations and removals come before additions.
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -100,12 +100,20 @@ def _declare(parser: ArgumentParser) -> None:
 def _faults(options: Namespace) -> Iterator[str]:
     """Find faults of --between, and limits on changes that --type or --entity leaves out, which could never be passed."""
     yield from differences.faults(options)
-    limits: Sequence[Threshold] = options.fail_above
-    for option, known in (("type", TYPES), ("entity", ENTITIES)):
-        chosen: Sequence[str] | None = getattr(options, option)
-        for limit in limits:
-            if chosen is not None and limit.name in known and limit.name not in chosen:
-                yield f"--fail-above {limit.name}: --{option} {','.join(chosen)} leaves it out"
+    for limit in options.fail_above:
+        if limit.name in (ALL, *TYPES, *ENTITIES) and (leaving_out := _leaving_out(limit, options)):
+            yield f"--fail-above {limit.name}: {leaving_out} leaves it out"
+
+
+def _leaving_out(limit: Threshold, options: Namespace) -> str:
+    """Spell the option that leaves out all changes of a limit, or both if neither does alone; empty if some are left."""
+    types = f"--type {','.join(options.type)}" if options.type is not None else ""
+    entities = f"--entity {','.join(options.entity)}" if options.entity is not None else ""
+    if not _limited_entities(limit, options.type, None):
+        return types
+    if not _limited_entities(limit, None, options.entity):
+        return entities
+    return "" if _limited_entities(limit, options.type, options.entity) else f"{types} with {entities}"
 
 
 def _answer(context: TablesContext) -> CommandOutput:
@@ -119,16 +127,22 @@ def _answer(context: TablesContext) -> CommandOutput:
 
 def _limited_tables(limit: Threshold, options: Namespace) -> set[str]:
     """Return the tables that a limit depends on, without tables whose changes the options leave out."""
-    types = [limit.name] if limit.name in TYPES else options.type or TYPES
-    entities = {name for of in types for name in _ENTITIES_OF_TYPE.get(of, ENTITIES)}
-    chosen = (
-        {limit.name} if limit.name in ENTITIES else options.entity,
-        None if options.topic is None else _WITH_TOPIC,
-        None if options.group is None else _WITH_GROUP,
-    )
-    for names_of in chosen:
-        entities = entities if names_of is None else entities.intersection(names_of)
+    entities = _limited_entities(limit, options.type, options.entity)
+    for wanted, names_of in ((options.topic, _WITH_TOPIC), (options.group, _WITH_GROUP)):
+        entities = entities if wanted is None else entities & names_of
     return {table for entity in entities for table in _TABLES[entity]}
+
+
+def _limited_entities(limit: Threshold, types: Collection[str] | None, entities: Collection[str] | None) -> set[str]:
+    """Return the entities that may have changes of a limit and of chosen types and entities; None chooses all."""
+    return {
+        entity
+        for change in TYPES
+        for entity in _ENTITIES_OF_TYPE.get(change, ENTITIES)
+        if limit.name in {ALL, change, entity}
+        and (types is None or change in types)
+        and (entities is None or entity in entities)
+    }
 
 
 def _selected(context: TablesContext) -> Condition:
