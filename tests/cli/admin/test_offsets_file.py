@@ -23,6 +23,15 @@ def test_with_and_without_the_group(file: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("group_id", ["two\nlines", "a\r\nb", " blank ", "a\u2028b", "a\x85b", "a\x0cb", 'a"b,c'])
+def test_ids_of_groups_that_a_file_quotes(file: Path, group_id: str) -> None:
+    """Kafka allows every text as the id of a group, and exports it in quotes: line ends and blanks belong to it."""
+    quoted = group_id.replace('"', '""')
+    file.write_bytes(f'"{quoted}",orders,0,7\r\n"{quoted}",orders,1,8\r\n'.encode())
+    offsets = {TopicPartition("orders", 0): 7, TopicPartition("orders", 1): 8}
+    assert read_offsets_file(str(file), group_id) == (offsets, [])
+
+
 def test_a_byte_order_mark(file: Path) -> None:
     """Files of Windows begin with a byte order mark, which belongs to no name."""
     file.write_text("orders,0,7\n", "utf-8-sig")
