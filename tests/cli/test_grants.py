@@ -68,3 +68,20 @@ def test_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert "give --cluster-id" in capsys.readouterr().err
     assert main(["permissions", "--principal", "x", "--for", "snapshot"]) == 2
     assert "'x' is not a principal like User:alice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("lag", "this command needs no permission: leave it out"),
+        ("maintain", "this command needs no permission: leave it out"),
+        ("kafka configs", "write one of kafka configs topic, kafka configs topic TOPIC, kafka configs broker,"),
+        ("kafka grups", "no such command (did you mean kafka groups?)"),
+    ],
+)
+def test_a_command_without_a_row_of_its_own(command: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The line says what to write instead, and never that an existing command does not exist."""
+    assert main(["permissions", "--principal", "User:x", "--for", command]) == 2
+    assert capsys.readouterr().err.startswith(f"lagoon: --for {command}: {line}")
+    assert main(["permissions", "--principal", "User:x", "--for", "kafka"]) == 2
+    assert "did you mean kafka?" not in capsys.readouterr().err

@@ -81,8 +81,20 @@ def _required(commands: Sequence[str]) -> dict[str, Requirement]:
 
     required = {name: requirement_of(name) for name in commands}
     if unknown := [name for name, requirement in required.items() if requirement is None]:
-        raise ConfigError([f"--for {name}: no such command{did_you_mean(name, COMMANDS)}" for name in unknown])
+        raise ConfigError([f"--for {name}: {_fault(name)}" for name in unknown])
     return {name: requirement for name, requirement in required.items() if requirement}
+
+
+def _fault(name: str) -> str:
+    """The reason why docs/permissions.md has no such row, and what to write instead."""
+    from kafka_lagoon.cli.required_permissions import requirements_of  # noqa: PLC0415  as above
+
+    known = [command for command, listed in COMMANDS.items() if listed.place]
+    if name not in known:
+        return f"no such command{did_you_mean(name, known)}"
+    if forms := requirements_of(name):
+        return f"write one of {', '.join(forms)}"
+    return "this command needs no permission: leave it out"
 
 
 def _print(call: Invocation) -> int:
