@@ -175,6 +175,17 @@ def test_csv_can_be_read_back(sql) -> None:
     assert out.splitlines(keepends=True)[-1] == 'billing,,"",,"a,""b"\r\n'
 
 
+def test_csv_is_utf_8_in_every_locale(lake: Path, tmp_path: Path) -> None:
+    """A pipe gets the bytes that a file gets: letters that the locale's encoding lacks were spelled out as text."""
+    out, words = tmp_path / "a.csv", ("--format", "csv", "SELECT 'é€' AS \"ü\"")
+    subprocess.run(command(lake, "--out", str(out), *words), check=True)
+    assert out.read_bytes() == "ü\r\né€\r\n".encode()
+    for encoding in ("latin-1", "ascii"):
+        environ = {**os.environ, "PYTHONIOENCODING": encoding}
+        ended = subprocess.run(command(lake, *words), env=environ, check=True, stdout=subprocess.PIPE)
+        assert ended.stdout == out.read_bytes()
+
+
 def test_intervals_are_spelled_alike_in_every_format(sql, tmp_path: Path) -> None:
     """Parquet, which has no such intervals, gets the same text; intervals within other values are a line."""
     out, statement = tmp_path / "a.parquet", "SELECT INTERVAL '1 day 13.64 seconds' AS a UNION ALL SELECT NULL"

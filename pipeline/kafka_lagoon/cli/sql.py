@@ -12,7 +12,7 @@ from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.engines import opened
 from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.out_files import out_file
-from kafka_lagoon.cli.pipes import write
+from kafka_lagoon.cli.pipes import write, write_utf8
 from kafka_lagoon.cli.sql_formats import FORMATS, JSON, PLAN, TABLE, SqlFormat
 from kafka_lagoon.cli.terminal import COMPLETE, say_exactly
 from kafka_lagoon.errors import ConfigError
@@ -159,6 +159,8 @@ def _show(rows: Rows, arguments: SqlArguments) -> None:
         with out_file(arguments.out) as part:
             chosen.write(rows, part)
         return
+    if not (is_terminal or chosen.is_paged):
+        write_utf8()  # as files of --out: an encoding that lacks a letter would spell it out
     make_blocks = (chosen.on_terminal if is_terminal else None) or chosen.blocks
     assert make_blocks  # noqa: S101  `_faults` has refused others
     blocks = make_blocks(rows)
