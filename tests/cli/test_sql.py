@@ -175,6 +175,14 @@ def test_csv_can_be_read_back(sql) -> None:
     assert out.splitlines(keepends=True)[-1] == 'billing,,"",,"a,""b"\r\n'
 
 
+@pytest.mark.parametrize("ending", sorted({ending for one in FORMATS.values() for ending in one.suffixes}))
+def test_a_file_whose_name_is_not_utf_8(sql, tmp_path: Path, ending: str) -> None:
+    """Names of files are bytes; Python keeps those that are no text as lone surrogates, which Arrow refused."""
+    out = tmp_path / f"a\udcff{ending}"
+    assert sql("--out", str(out), "SELECT 1 AS a") == (0, "", "")
+    assert out.stat().st_size
+
+
 def test_csv_is_utf_8_in_every_locale(lake: Path, tmp_path: Path) -> None:
     """A pipe gets the bytes that a file gets: letters that the locale's encoding lacks were spelled out as text."""
     out, words = tmp_path / "a.csv", ("--format", "csv", "SELECT 'é€' AS \"ü\"")

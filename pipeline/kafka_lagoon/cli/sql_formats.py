@@ -74,7 +74,8 @@ def write_parquet(rows: Rows, path: Path) -> None:
     refuse_equal_names(rows.schema)
     schema = pa.schema([field.with_type(pa.string()) if _is_interval(field.type) else field for field in rows.schema])
     try:
-        with pq.ParquetWriter(path, schema, compression="zstd") as file:
+        # Arrow takes no path that is not UTF-8.
+        with path.open("wb") as sink, pq.ParquetWriter(sink, schema, compression="zstd") as file:
             for batch in rows.batches:
                 columns = [_spelled(column) if _is_interval(column.type) else column for column in batch.columns]
                 file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
