@@ -48,6 +48,22 @@ def test_the_order_can_be_chosen(ask: Ask, sort: str, first: tuple[str, str, int
     assert order(ask, "--sort", "group") == sorted(order(ask))
 
 
+@pytest.mark.parametrize("argument", ["a\udcffb", r"a\xffb"])
+def test_a_group_whose_id_is_not_utf_8(run: Ask, tmp_path: Path, argument: str) -> None:
+    """It is chosen by its bytes, as for `lagoon kafka lag`, or as the tables spell it."""
+    lake = make_lake(tmp_path, [snapshot(1, group("a\udcffb"), lag_row("a\udcffb", "orders", 0, lag=5))])
+    for words in ([argument], ["--group", argument]):
+        shown = run("lag", *words, "--json", "--warehouse", str(lake))
+        assert ([one["group_id"] for one in shown.rows("lag")], shown.code, shown.err) == ([r"a\xffb"], 0, "")
+
+
+@pytest.mark.parametrize(("command", "option"), [("lag", "--group"), ("health", "--topic"), ("changes", "--group")])
+def test_a_name_that_is_not_utf_8_and_not_there(ask: Ask, command: str, option: str) -> None:
+    """It is missing like any other name: exit 3 with a line, and no error of the engine."""
+    shown = ask(command, option, "a\udcffb")
+    assert (shown.code, shown.err) == (3, f"lagoon: {option.removeprefix('--')} a\\xffb: not in the snapshot\n")
+
+
 def test_an_age_that_is_not_known_may_be_any(ask: Ask) -> None:
     """A partition that was not measured comes before measured ones, and its limit counts as passed."""
     shown = ask("lag", "--json", "--fail-above", "time=1h", "--cluster", "second")

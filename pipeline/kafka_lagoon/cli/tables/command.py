@@ -18,6 +18,7 @@ from kafka_lagoon.cli.output import CommandOutput, Rows, RowSet, show
 from kafka_lagoon.cli.people import Screen, moment, table
 from kafka_lagoon.cli.sql_formats import json_blocks
 from kafka_lagoon.cli.tables.snapshots import COLUMNS, ChosenSnapshot, MissingSnapshot, choose_snapshots
+from kafka_lagoon.delta.arrow import valid_utf8
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.history import Windows, open_until
@@ -28,6 +29,7 @@ from kafka_lagoon.times import FORMS, Moment
 
 TOPICS, GROUPS = "topics_published", "consumer_groups_published"
 
+_NAMES = frozenset({"name", "group", "topic"})  # options that name groups and topics
 _FEW = 100  # names that are listed in a statement
 # Characters that hardly any name has, and that mean nothing in a regular expression.
 _PRIVATE_USE = range(0xE000, 0xF900)
@@ -217,6 +219,8 @@ def _run(
     options, now_ms = invocation.options, invocation.clock.now_ms()
     settings = loaded(options, invocation.environ, cluster_needed=False)
     _refuse_an_empty_span(options, now_ms)
+    for option in _NAMES.intersection(vars(options)):
+        setattr(options, option, valid_utf8(getattr(options, option)))  # as the tables have names that are not UTF-8
     at_ms = options.at.at_ms(now_ms) if options.at else None
     latest = None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
     with connected(settings, options.engine) as open_tables:
