@@ -32,6 +32,13 @@ def test_what_is_left_out_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+@pytest.mark.parametrize("option", ["--host", "--resource-name"])
+def test_an_empty_name_is_refused(capsys: pytest.CaptureFixture[str], option: str) -> None:
+    """Brokers accept an empty host: with an empty variable of a script a DENY would deny nothing."""
+    (line,) = faults(capsys, "create-acl", *GOOD, option, "")
+    assert line.startswith(f"{option}: ")
+
+
 def test_the_cluster_has_one_name(capsys: pytest.CaptureFixture[str]) -> None:
     """Brokers would refuse other names of the cluster."""
     (line,) = faults(capsys, "create-acl", *GOOD[:4], "--resource-type", "cluster", "--resource-name", "x")

@@ -75,8 +75,10 @@ def _check_creation(options: Namespace) -> list[str]:
             problems.append(f"--principal: {error}")
     if not options.operation:
         problems.append("--operation: name at least one")
-    if not _resource_names(options):
+    if not _resource_names(options) or "" in options.resource_name:
         problems.append("--resource-name: name at least one resource; * stands for all")
+    if "" in options.host:
+        problems.append("--host: '' is no address, so the ACL would apply to no client; * stands for all")
     if _name(options.resource_type) == _CLUSTER and set(_resource_names(options)) != {acls.CLUSTER_NAME}:
         problems.append(f"--resource-name: the cluster is called {acls.CLUSTER_NAME}, and may be left out")
     return problems
