@@ -108,3 +108,11 @@ def test_lists_of_a_broker_that_is_behind(state: FakeCluster, ask: Ask) -> None:
     assert [row["broker_id"] for row in ask("versions", "--json").rows("broker")] == [1, 2, 3]
     named = {row["resource_name"] for row in ask("configs", "topic", "--all", "--json").rows("config")}
     assert named == {"orders", "other"}
+
+
+@pytest.mark.parametrize("verb", ["lag", "describe-group", "transactions"])
+def test_a_missing_name_that_is_given_twice(ask: Ask, verb: str) -> None:
+    """It is one failure, as an existing name that is given twice is shown once."""
+    once, twice = ask(verb, "nope"), ask(verb, "nope", "nope")
+    assert twice == once
+    assert (once.code, once.err.count("nope")) == (3, 1)

@@ -74,4 +74,6 @@ def not_listed(
     message = "no broker lists it: it is not there, or we may not describe it"
     if any(one.api == api for one in refused):
         message = "no broker that answered lists it"
-    return [own_failure(api, scope_of(name), "NOT_LISTED", message) for name in wanted if name not in listed]
+    return [
+        own_failure(api, scope_of(name), "NOT_LISTED", message) for name in dict.fromkeys(wanted) if name not in listed
+    ]
