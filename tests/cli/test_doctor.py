@@ -161,6 +161,7 @@ def test_without_settings(capsys: pytest.CaptureFixture[str]) -> None:
     ("argv", "line"),
     [
         (["--for", "ingset"], "--for ingset: no such command (did you mean ingest?)"),
+        (["--for", "lag"], "--for lag: this command needs no permission: leave it out"),
         (["-b", "localhost:1", "--cluster", "x", "--frob"], "unrecognized arguments: --frob; see lagoon doctor --help"),
     ],
 )

@@ -13,13 +13,12 @@ from kafka_lagoon.cli.clusters import add_cluster_options, assigned_servers, nam
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.conf_file import ConfFile, conf_file
 from kafka_lagoon.cli.people import RED, YELLOW, Screen, coloured, screen
-from kafka_lagoon.cli.registry import COMMANDS
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, say, say_exactly
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.doctor import checks, results
 from kafka_lagoon.doctor.results import Check, Result
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.text import did_you_mean, printable
+from kafka_lagoon.text import printable
 
 if TYPE_CHECKING:  # a setting or a package that does not load is a result, and does not end the doctor
     from kafka_lagoon.doctor.permissions import Needs
@@ -131,7 +130,7 @@ def _chosen(name: str | None, settings: "Settings | None") -> "dict[str, KafkaSe
 
 def _needs(commands: Sequence[str] | None, settings: "Settings") -> "Sequence[Needs]":
     """Return the permissions of the named commands, by default of those that the settings are for; ConfigError if unknown."""
-    from kafka_lagoon.cli.required_permissions import OF_JOBS, requirement_of  # noqa: PLC0415  0.2 s: of all tables
+    from kafka_lagoon.cli.required_permissions import OF_JOBS, form_fault, requirement_of  # noqa: PLC0415  0.2 s: of all tables
     from kafka_lagoon.doctor.permissions import Needs  # noqa: PLC0415
     from kafka_lagoon.snapshot.chosen_names import Names  # noqa: PLC0415
 
@@ -139,7 +138,7 @@ def _needs(commands: Sequence[str] | None, settings: "Settings") -> "Sequence[Ne
     wanted = commands or ["snapshot", *(["ingest"] if ingest.topics or ingest.pattern else ())]
     required = {name: requirement_of(name) for name in wanted}
     if unknown := [name for name, requirement in required.items() if requirement is None]:
-        raise ConfigError([f"--for {name}: no such command{did_you_mean(name, COMMANDS)}" for name in unknown])
+        raise ConfigError([f"--for {name}: {form_fault(name)}" for name in unknown])
     chosen = {name: Needs(command=name, permissions=one.permissions) for name, one in required.items() if one}
     chosen["snapshot"] = Needs(
         command="snapshot",

@@ -14,11 +14,10 @@ from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.permissions import OF_THE_FILE, Requirement
 from kafka_lagoon.cli.pipes import write, write_utf8
-from kafka_lagoon.cli.registry import COMMANDS
 from kafka_lagoon.cli.terminal import COMPLETE
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.protocol import acls
-from kafka_lagoon.text import did_you_mean, printable
+from kafka_lagoon.text import printable
 
 KAFKA_ACLS, TOML, YAML = FORMATS = ("kafka-acls", "toml", "yaml")
 _SECURED = "# On a secured cluster add --command-config FILE: the properties of a user who may create ACLs."
@@ -77,24 +76,12 @@ def _check(options: Namespace) -> Iterator[str]:
 
 def _required(commands: Sequence[str]) -> dict[str, Requirement]:
     """The requirements by command; ConfigError names those that do not exist."""
-    from kafka_lagoon.cli.required_permissions import requirement_of  # noqa: PLC0415  0.2 s: of all tables
+    from kafka_lagoon.cli.required_permissions import form_fault, requirement_of  # noqa: PLC0415  0.2 s: of all tables
 
     required = {name: requirement_of(name) for name in commands}
     if unknown := [name for name, requirement in required.items() if requirement is None]:
-        raise ConfigError([f"--for {name}: {_fault(name)}" for name in unknown])
+        raise ConfigError([f"--for {name}: {form_fault(name)}" for name in unknown])
     return {name: requirement for name, requirement in required.items() if requirement}
-
-
-def _fault(name: str) -> str:
-    """The reason why docs/permissions.md has no such row, and what to write instead."""
-    from kafka_lagoon.cli.required_permissions import requirements_of  # noqa: PLC0415  as above
-
-    known = [command for command, listed in COMMANDS.items() if listed.place]
-    if name not in known:
-        return f"no such command{did_you_mean(name, known)}"
-    if forms := requirements_of(name):
-        return f"write one of {', '.join(forms)}"
-    return "this command needs no permission: leave it out"
 
 
 def _print(call: Invocation) -> int:

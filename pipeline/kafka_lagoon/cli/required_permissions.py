@@ -8,6 +8,7 @@ from kafka_lagoon.cli.permissions import READ_TOPIC, Requirement
 from kafka_lagoon.cli.registry import COMMANDS
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.snapshot.collectors import required_permissions
+from kafka_lagoon.text import did_you_mean
 
 # Their modules need PySpark or DuckDB, and `lagoon doctor` does without. Every other command declares its own.
 OF_JOBS: Mapping[str, Requirement] = {
@@ -50,3 +51,13 @@ def requirement_of(form: str) -> Requirement | None:
         if name in COMMANDS and COMMANDS[name].place:
             return requirements_of(name).get(form)
     return None
+
+
+def form_fault(form: str) -> str:
+    """Make the reason why a form has no requirement, with what to write instead."""
+    known = [name for name, listed in COMMANDS.items() if listed.place]
+    if form not in known:
+        return f"no such command{did_you_mean(form, known)}"
+    if forms := requirements_of(form):
+        return f"write one of {', '.join(forms)}"
+    return "this command needs no permission: leave it out"
