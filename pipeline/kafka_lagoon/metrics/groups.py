@@ -126,7 +126,9 @@ def _retentions(snapshot: Snapshot) -> dict[str, int]:
 
 def group_samples(cluster: str, groups: Mapping[str, GroupFacts], limit: int, captured_at_ms: int) -> Iterator[Sample]:
     """The samples of the worst groups when the snapshot was taken, and how many were left out."""
-    for group_id, group in nsmallest(limit, groups.items(), key=lambda item: _order(*item, captured_at_ms + _SOON_MS)):
+    for group_id, group in nsmallest(
+        limit, groups.items(), key=lambda item: _order(item[0], item[1], captured_at_ms + _SOON_MS)
+    ):
         yield from _samples((cluster, group_id), group)
     yield Sample(LEFT_OUT, (cluster,), max(0, len(groups) - limit))
 
