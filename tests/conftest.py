@@ -179,8 +179,23 @@ def spark() -> Iterator["SparkSession"]:
 
         made = session("tests")
         made.sparkContext.setLogLevel("OFF")
+        _leave_other_jvms_alone(patch)
         yield made
         made.stop()
+
+
+def _leave_other_jvms_alone(patch: pytest.MonkeyPatch) -> None:
+    """Let calls of Kafka's classes in a JVM of their own raise what py4j raises: PySpark asks Spark's JVM about all errors."""
+    from py4j import java_gateway, protocol  # noqa: PLC0415  as above
+    from pyspark import SparkContext  # noqa: PLC0415
+
+    of_spark, gateway = java_gateway.get_return_value, SparkContext._gateway
+
+    def return_value(answer: str, client: Any, *names: Any) -> Any:
+        is_sparks = gateway is not None and client is gateway._gateway_client
+        return (of_spark if is_sparks else protocol.get_return_value)(answer, client, *names)
+
+    patch.setattr(java_gateway, "get_return_value", return_value)
 
 
 @pytest.fixture(scope="session")
