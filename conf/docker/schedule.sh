@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the jobs of docker-compose.yml for ever: at every slot a snapshot, what is new in the topics, and the report; once a day
-# the maintenance. One after the other, so that none finds another's lock. What fails is in the log, and the next slot comes.
+# the maintenance. One after the other, so that none finds another's lock. What fails is in the log, and the next slot comes. A job
+# that hangs is ended (exit code 124).
 #
 #     EVERY_S=300 REPORT=/var/lib/lagoon/report/index.html sh schedule.sh
 set -u
@@ -8,18 +9,20 @@ set -u
 mkdir -p "$(dirname "$REPORT")"
 maintained=
 
-run() {
-    "$@" || echo "schedule: $* ended with exit code $?" >&2
+run() { # seconds that it may take, command of lagoon
+    limit=$1
+    shift
+    timeout --kill-after=30s "$limit" lagoon "$@" || echo "schedule: lagoon $* ended with exit code $?" >&2
 }
 
 while :; do
     slot=$(($(date +%s) / EVERY_S * EVERY_S))
-    run lagoon snapshot --slot "$(date -u -d "@$slot" +%Y-%m-%dT%H:%M:%SZ)"
-    run lagoon ingest
-    run lagoon report --out "$REPORT"
+    run 900 snapshot --slot "$(date -u -d "@$slot" +%Y-%m-%dT%H:%M:%SZ)"
+    run 21600 ingest
+    run 1800 report --out "$REPORT"
     today=$(date -u +%F)
     if [ "$today" != "$maintained" ]; then
-        run lagoon maintain
+        run 21600 maintain
         maintained=$today
     fi
     left=$((slot + EVERY_S - $(date +%s)))

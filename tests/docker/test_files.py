@@ -190,6 +190,8 @@ def _calls(folder: Path, script: str, environ: dict[str, str], until: str) -> tu
 def test_the_schedule(tmp_path: Path) -> None:
     """At every slot the jobs run in order, once a day maintenance; a failed job is reported and does not end the schedule."""
     environ = {"EVERY_S": "1", "REPORT": str(tmp_path / "new" / "index.html")}
+    (tmp_path / "timeout").write_text('#!/bin/sh\necho "$2 $4" >> "$CALLS.limits"\nexec /usr/bin/timeout "$@"\n')
+    (tmp_path / "timeout").chmod(0o755)
     calls, said = _calls(tmp_path, "schedule.sh", environ, "ingest")
     jobs = [call.split()[0] for call in calls]
     assert jobs[:6] == ["snapshot", "ingest", "report", "maintain", "snapshot", "ingest"]
@@ -198,6 +200,8 @@ def test_the_schedule(tmp_path: Path) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", slots[0])
     assert "schedule: lagoon ingest ended with exit code 3\n" in said
     assert (tmp_path / "new").is_dir()
+    limits = (tmp_path / "calls.limits").read_text().splitlines()
+    assert limits[:4] == ["900 snapshot", "21600 ingest", "1800 report", "21600 maintain"]
 
 
 def test_the_load(tmp_path: Path) -> None:
