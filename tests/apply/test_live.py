@@ -221,6 +221,20 @@ def test_a_broker_that_is_emptied_and_down_is_known(state: FakeCluster, cluster:
         plan_state(cluster, state_of_file, soon())
 
 
+def test_a_broker_that_is_emptied_and_may_be_registered(state: FakeCluster, cluster: Cluster) -> None:
+    """Brokers that cannot be listed are a failure of the plan: the file has no fault, and may be right."""
+
+    def refuse(answer: DescribeClusterResponse) -> DescribeClusterResponse:
+        return replace(answer, error_code=31, brokers=())
+
+    state.faults.append(Fault(DESCRIBE_CLUSTER.key, Altered(refuse), times=1_000))
+    state_of_file = replace(
+        desired("[[actions]]\naction = 'empty_broker'\nbroker = 9\n"), cluster_id=cluster.cluster_id or ""
+    )
+    plan = plan_state(cluster, state_of_file, soon())
+    assert [failure.api for failure in plan.failures] == [DESCRIBE_CLUSTER.name]
+
+
 @pytest.mark.usefixtures("altering_apis", "topic_apis")
 def test_configs_of_groups_that_brokers_cannot_list(
     state: FakeCluster, connect: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch

@@ -28,6 +28,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from kafka_lagoon.protocol.messages.describe_configs import (
     BROKER,
     CLIENT_METRICS,
@@ -134,6 +135,11 @@ class Live:
     scram_users: Mapping[ScramUser, int] | None
     features: Mapping[str, FeatureLevels] | None
     failures: Sequence[Failure]
+
+    @property
+    def knows_brokers(self) -> bool:
+        """False if the registered brokers could not be read: one that is in neither `racks` nor `down` may be one of them."""
+        return all(failure.api != DESCRIBE_CLUSTER.name for failure in self.failures)
 
     def values(self, resource_type: str, name: str) -> Values:
         """Configs of a resource; none if it does not exist or was not read."""
