@@ -176,6 +176,7 @@ def test_actions_that_undo_each_other(
     state.groups["g"] = FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(0)})
     line = first.count("\n") + 4
     plan = planned(cluster, f'[[actions]]\naction = "{first}\n[[actions]]\naction = "{second}\n')
-    assert plan.faults == [f"x.toml:{line}: {resource} is to be another at x.toml:2"]
+    reason = f"it contradicts the action at x.toml:2 about {resource}: take one of them out"
+    assert plan.faults == [f"x.toml:{line}: actions[2]: {reason}"]
     again = planned(cluster, f'[[actions]]\naction = "{first}\n[[actions]]\naction = "{first}\n')
     assert again.faults == []

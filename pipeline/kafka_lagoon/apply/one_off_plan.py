@@ -113,7 +113,8 @@ class _Planner:
         first, other = self._first.setdefault(resource, (value, wanted))
         if first == value:
             return True
-        self.plan.faults.append(f"{self.place(wanted)}: {resource} is to be another at {self.place(other)}")
+        reason = f"it contradicts the action at {self.place(other)} about {resource}: take one of them out"
+        self.plan.faults.append(self.desired.fault(wanted.path, reason))
         return False
 
     def may_touch_group(self, wanted: OneOff, group_id: str) -> bool:
