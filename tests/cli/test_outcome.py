@@ -141,6 +141,35 @@ def test_a_cluster_that_hangs_hides_no_other(events: Path, capsys: pytest.Captur
     ]
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_while_a_line_is_printed(events: Path, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """The reader of a pipe may hang: the others have their events all the same, and a second Ctrl-C ends the command."""
+    printed = list[str]()
+
+    def write(line: str) -> None:
+        printed.append(line)
+        if len(printed) <= times:
+            raise KeyboardInterrupt
+
+    made = outcomes()
+
+    def run(outcome: RunOutcome) -> int:
+        if outcome.cluster == "a":
+            while any(other.status is None for other in made[1:]):
+                CLOCK.sleep(0.001)
+            CLOCK.sleep(0.05)
+        outcome.lines.append(f"{outcome.cluster} is done")
+        return COMPLETE
+
+    monkeypatch.setattr("kafka_lagoon.cli.outcome.say", write)
+    with pytest.raises(KeyboardInterrupt):
+        at_once(made, 3, CLOCK, run)
+    finished = [json.loads(line) for line in events.read_text().splitlines()]
+    reported = NAMES if times == 1 else NAMES[:2]
+    assert [event["cluster"] for event in finished] == list(reported)
+    assert printed == [f"{name} is done" for name in reported]
+
+
 @pytest.mark.parametrize(
     ("codes", "together"),
     [

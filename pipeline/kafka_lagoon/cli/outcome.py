@@ -189,7 +189,8 @@ def one_by_one(outcomes: Iterable[RunOutcome], clock: Clock, run: Callable[[RunO
 def at_once(outcomes: Sequence[RunOutcome], limit: int, clock: Clock, run: Callable[[RunOutcome], int]) -> list[int]:
     """Do the same as `one_by_one`, but run up to `limit` outcomes at once in threads; report them in their order.
 
-    The threads do not keep the process alive: Ctrl-C ends it.
+    The threads do not keep the process alive: Ctrl-C and SIGTERM end it. Runs that have ended, and those under way, are
+    reported first.
     """
     if limit == 1 or len(outcomes) == 1:
         return one_by_one(outcomes, clock, run)
@@ -204,32 +205,35 @@ def at_once(outcomes: Sequence[RunOutcome], limit: int, clock: Clock, run: Calla
 
     for _ in range(min(limit, len(outcomes))):
         Thread(target=work, daemon=True).start()
-    return _reported(_in_order(list(zip(outcomes, ends, strict=True)), waiting.clear))
+    unreported = deque(zip(outcomes, ends, strict=True))
+    try:
+        return _reported(_in_order(unreported))
+    except KeyboardInterrupt:
+        waiting.clear()
+        for outcome, end in unreported:
+            _report_interrupted(outcome, end)
+        raise
 
 
 def _in_order(
-    runs: Sequence[tuple[RunOutcome, Future[BaseException | None]]], start_no_more: Callable[[], None]
+    unreported: deque[tuple[RunOutcome, Future[BaseException | None]]],
 ) -> Iterator[tuple[RunOutcome, BaseException | None]]:
-    """Wait for each run. Ctrl-C and SIGTERM end the wait: runs that have ended, and those under way, are reported first."""
-    for number, (outcome, end) in enumerate(runs):
-        try:
-            failure = end.result()
-        except KeyboardInterrupt:
-            start_no_more()
-            for other, its_end in runs[number:]:
-                _report_interrupted(other, its_end)
-            raise
+    """Wait for each run, and remove it from those that are not reported."""
+    while unreported:
+        outcome, end = unreported[0]
+        failure = end.result()
+        unreported.popleft()
         yield outcome, failure
 
 
 def _report_interrupted(outcome: RunOutcome, end: Future[BaseException | None]) -> None:
-    """Report a run when another one is interrupted; nothing of a run that was not started."""
+    """Report a run when another one is interrupted; nothing of a run that was not started. A second Ctrl-C ends the reports."""
     if outcome.exit_code is None:
         return
     failure = end.result() if end.done() else KeyboardInterrupt()
     if isinstance(failure, KeyboardInterrupt):
-        outcome.error = KeyboardInterrupt.__name__
-    with suppress(OutputFailed, BrokenPipeError, KeyboardInterrupt):
+        outcome.error, failure = KeyboardInterrupt.__name__, None
+    with suppress(OutputFailed, BrokenPipeError):
         _report(outcome, failure)
 
 
