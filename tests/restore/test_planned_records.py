@@ -134,6 +134,16 @@ def test_records_that_a_later_run_replaced() -> None:
     assert refusal(again, again, 0) is None
 
 
+def test_a_second_truncation_that_nothing_has_replaced() -> None:
+    """It supersedes ranges that the plan leaves out already once more; no offset has other records now."""
+    truncated = [range_row("1", "t", 0, 10, 1), replace(range_row("2", "t", 10, 6, 2), problem="LOG_TRUNCATED")]
+    rows = [*truncated, range_row("2", "t", 6, 9, 2)]
+    for end in (8, 6, 4):
+        again = [*rows, replace(range_row("3", "t", 9, end, 3), problem="LOG_TRUNCATED")]
+        assert refusal(rows, again, 0) is None
+        assert refusal(rows, [*again, range_row("3", "t", end, 9, 3)], 0) is not None
+
+
 def topic_of(rows: Sequence[RecordRangeRow]) -> ArchivedTopic:
     """Find the archived topic of these ranges."""
     ranges = plain_table(RECORD_RANGES, rows).to_pylist()

@@ -81,7 +81,13 @@ def _are_replaced(planned: ArchivedPartition, present: ArchivedPartition, first:
     truncated = dict[str, tuple[int, int]]()  # the offsets of each run that were truncated since then
     for offsets in present.superseded:
         start, end = max(offsets.from_offset, first), min(offsets.to_offset, planned.to_offset)
-        if offsets.reason == TRUNCATED and offsets not in planned.superseded and start < end:
+        # Each truncation supersedes all ranges before it, also what the plan leaves out already.
+        for left_out in planned.superseded:
+            if left_out.ingest_id == offsets.ingest_id and left_out.from_offset <= start < left_out.to_offset:
+                start = left_out.to_offset
+            elif left_out.ingest_id == offsets.ingest_id and left_out.from_offset < end <= left_out.to_offset:
+                end = left_out.from_offset
+        if offsets.reason == TRUNCATED and start < end:
             low, high = truncated.get(offsets.ingest_id, (start, end))
             truncated[offsets.ingest_id] = min(low, start), max(high, end)
     in_order = sorted(truncated.values())
