@@ -1,6 +1,7 @@
 """The JVM of Delta Kernel starts while its process does something else."""
 
 import os
+import resource
 import subprocess
 import sys
 from contextlib import closing
@@ -61,6 +62,28 @@ def test_a_java_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path
         jvm_start.started(())
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_a_jvm_of_a_process_with_many_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A notebook server or a worker of Airflow may have more than 1024 open when it starts one."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limits[1] < 1100:
+        pytest.skip("fewer than 1,100 files may be open")
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho no number\n")
+    java.chmod(0o700)
+    monkeypatch.setattr(jvm_start, "java_path", lambda: str(java))
+    opened: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(1100, limits[0]), limits[1]))
+    try:
+        while not opened or opened[-1] < 1024:
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+        with pytest.raises(TableError, match="did not start with this memory"):
+            jvm_start.started(())
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 @pytest.mark.parametrize(("warehouse", "has_session"), [(None, False), ("/lake", True)])

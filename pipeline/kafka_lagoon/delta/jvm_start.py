@@ -128,7 +128,10 @@ def started(options: Sequence[str], more: Sequence[Path] = ()) -> tuple[Any, Any
 
 def _first_line(process: "Popen[bytes]", answers: IO[bytes]) -> bytes:
     """The first line of a JVM, empty if it has ended; ValueError for one that hangs, which is ended."""
-    if not select.select([answers], [], [], _START_TIMEOUT_S)[0]:
+    # Unlike select, poll takes descriptors from 1024 on.
+    poll = select.poll()
+    poll.register(answers, select.POLLIN)
+    if not poll.poll(_START_TIMEOUT_S * 1000):
         process.kill()
         process.wait()
         raise ValueError(f"it said nothing within {_START_TIMEOUT_S} s")
