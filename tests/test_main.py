@@ -106,3 +106,21 @@ def test_sigterm_ends_it_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatch, capsys:
     assert cleared
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     assert capsys.readouterr().err == "lagoon: interrupted\n"
+
+
+@pytest.mark.parametrize("before", [signal.SIG_DFL, signal.SIG_IGN])
+def test_sigterm_has_its_handler_only_while_the_command_runs(
+    monkeypatch: pytest.MonkeyPatch, before: signal.Handlers
+) -> None:
+    """At the end of the process it would be a traceback. A process that ignores SIGTERM ignores it all the time."""
+    during: list[object] = []
+
+    def run(_: object) -> int:
+        during.append(signal.getsignal(signal.SIGTERM))
+        return 0
+
+    signal.signal(signal.SIGTERM, before)
+    monkeypatch.setattr(command_line, "main", run)
+    assert __main__.main(COMMAND) == 0
+    assert (during[0] == before) is (before == signal.SIG_IGN)
+    assert signal.getsignal(signal.SIGTERM) == before

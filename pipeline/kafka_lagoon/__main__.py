@@ -23,7 +23,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(number, signal.SIG_DFL)  # a second SIGTERM ends the process at once
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, terminate)
+    before = signal.getsignal(signal.SIGTERM)
+    # A process that ignores SIGTERM, as a shell may have started it, goes on, as Python lets it with SIGINT.
+    if before != signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, terminate)
     try:
         with gc_paused():
             from kafka_lagoon.cli.main import main as run  # noqa: PLC0415  what may be interrupted
@@ -35,6 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if code == _INTERRUPTED:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would interrupt the end of the process
         code = _TERMINATED if terminations else _INTERRUPTED
+    # Nothing catches the interrupt any more, which would be a traceback.
+    signal.signal(signal.SIGTERM, before)
     # Otherwise Python walks all objects when the process ends, for a tenth of a short command. DuckDB complains of objects that
     # are not collected then.
     if "duckdb" not in sys.modules:
