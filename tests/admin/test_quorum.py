@@ -69,6 +69,24 @@ def test_an_election_of_the_controller_is_waited_for(state: FakeCluster, cluster
 
 
 @pytest.mark.usefixtures("kraft")
+def test_an_election_between_two_answers(state: FakeCluster, cluster: Cluster) -> None:
+    """Three answers differ if the first one is the former leader's, and the last one the next leader's."""
+
+    def altered(**fields: int) -> Altered:
+        log = QuorumTopic(topic_name=METADATA_TOPIC, partitions=(replace(LOG, **fields),))
+        return Altered(lambda response: replace(response, topics=(log,)))
+
+    state.quorum = LOG
+    state.faults = [
+        Fault(DESCRIBE_QUORUM.key, altered(leader_id=3002, leader_epoch=6), times=1),
+        Fault(DESCRIBE_QUORUM.key, altered(error_code=NOT_LEADER_OR_FOLLOWER), times=1),
+    ]
+    response = describe_quorum(cluster, soon())
+    assert not isinstance(response, Failure)
+    assert [partition.leader_epoch for partition in quorum_partitions(response)] == [LOG.leader_epoch]
+
+
+@pytest.mark.usefixtures("kraft")
 def test_one_broker_that_names_another_leader(state: FakeCluster, cluster: Cluster) -> None:
     """The leader is the one that two brokers name; offsets, which move between two requests, may differ."""
 

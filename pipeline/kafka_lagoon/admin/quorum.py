@@ -30,7 +30,8 @@ _MOVING = frozenset(
 def describe_quorum(cluster: Cluster, deadline: Deadline) -> DescribeQuorumResponse | Failure:
     """The answer that two brokers give; each forwards the request to the active controller.
 
-    A controller that is no longer the leader answers NOT_LEADER_OR_FOLLOWER, and is not the brokers' choice a moment later.
+    A controller that is no longer the leader answers NOT_LEADER_OR_FOLLOWER, and is not the brokers' choice a moment later. All
+    answers may differ if an election begins or ends between them.
     """
     log = QuorumRequestTopic(topic_name=METADATA_TOPIC, partitions=(QuorumRequestPartition(partition_index=0),))
     request = DescribeQuorumRequest(topics=(log,))
@@ -43,9 +44,10 @@ def describe_quorum(cluster: Cluster, deadline: Deadline) -> DescribeQuorumRespo
 
 
 def _may_pass(answer: DescribeQuorumResponse | Failure) -> bool:
-    """True if the metadata log has an error that is retriable."""
-    several = () if isinstance(answer, Failure) else quorum_partitions(answer)
-    return any(error_code(partition.error_code).retriable for partition in several)
+    """True if the metadata log has an error that is retriable, or if brokers contradict each other."""
+    if isinstance(answer, Failure):
+        return answer.name == CONTRADICTION
+    return any(error_code(partition.error_code).retriable for partition in quorum_partitions(answer))
 
 
 def quorum_failures(response: DescribeQuorumResponse) -> Iterator[Failure]:
