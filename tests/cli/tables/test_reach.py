@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -163,9 +164,11 @@ def test_an_end_that_no_earlier_snapshot_of_the_day_knows(tmp_path: Path, capsys
 
 @pytest.mark.parametrize("times", first([[], ["--since", "2026-11-21T08:00"]]))
 def test_a_list_that_was_seen_in_full_before(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], times: list[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, times: list[str]
 ) -> None:
     """Topics that came and went while permissions were missing: lists are compared with the last complete one, however old."""
+    now = datetime(2026, 11, 21, 10, tzinfo=UTC)
+    monkeypatch.setattr("kafka_lagoon.clock.SYSTEM_CLOCK", replace(CLOCK, now_ms=lambda: 1_000 * int(now.timestamp())))
     lake = lake_of_text(tmp_path, FILTERED_FOR_DAYS)
     shown = [one for one in answer(lake, capsys, "changes", *times) if one["kind"] == "change"]
     assert [(one["change_type"], one["entity"], one["is_proven"]) for one in shown] == [
