@@ -9,20 +9,20 @@ set -u
 mkdir -p "$(dirname "$REPORT")"
 maintained=
 
-run() { # seconds that it may take, command of lagoon
+run() { # seconds that it may take, command
     limit=$1
     shift
-    timeout --kill-after=30s "$limit" lagoon "$@" || echo "schedule: lagoon $* ended with exit code $?" >&2
+    timeout --kill-after=30s "$limit" "$@" || echo "schedule: $* ended with exit code $?" >&2
 }
 
 while :; do
     slot=$(($(date +%s) / EVERY_S * EVERY_S))
-    run 900 snapshot --slot "$(date -u -d "@$slot" +%Y-%m-%dT%H:%M:%SZ)"
-    run 21600 ingest
-    run 1800 report --out "$REPORT"
+    run 900 lagoon snapshot --slot "$(date -u -d "@$slot" +%Y-%m-%dT%H:%M:%SZ)"
+    run 21600 lagoon ingest
+    run 1800 lagoon report --out "$REPORT"
     today=$(date -u +%F)
     if [ "$today" != "$maintained" ]; then
-        run 21600 maintain
+        run 21600 lagoon maintain
         maintained=$today
     fi
     left=$((slot + EVERY_S - $(date +%s)))
