@@ -102,7 +102,7 @@ def test_sigterm_ends_it_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatch, capsys:
         return 0
 
     monkeypatch.setattr(command_line, "_executed", terminated)
-    # Commands of the proof, which tests run in this process, set a handler.
+    # The process that runs the tests may have a handler.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     assert __main__.main(COMMAND) == 143
     assert cleared

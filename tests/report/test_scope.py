@@ -21,28 +21,8 @@ from kafka_lagoon.report.scope import (
 from kafka_lagoon.tables.table_states import table_state
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOUR_MS, NOON_MS, snapshot
-from tests.query.views.worked_examples import lake_of_text
+from tests.query.views.worked_examples import FILTERED_FOR_DAYS, lake_of_text
 from tests.report.history import HOURS, LAST
-
-FILTERED_FOR_DAYS = """== filtered
-snapshots | captured_at | topics | status
-1 | 03 09:30 | 1 | complete
-2 | 03 10:30 | 1 | complete
-3 | 21 08:30 | 1 | complete
-4 | 21 09:30 | 1 | complete
-
-coverage | api | requests | visibility
-1 | Metadata | 1 | complete
-2 | Metadata | 1 | filtered
-3 | Metadata | 1 | filtered
-4 | Metadata | 1 | complete
-
-topics | topic | topic_id | partitions
-1 | a | A | 1
-2 | a | A | 1
-3 | a | A | 1
-4 | a | A | 1
-"""
 
 
 def hours(scope: Scope) -> list[int]:

@@ -175,7 +175,7 @@ def test_the_first_batch_has_its_start(streams: Streams, in_transaction: FakePar
 
 
 def test_the_first_batch_that_starts_at_the_latest(streams: Streams, in_transaction: FakePartition) -> None:
-    """What is written before Spark asks a second time is read; a stream that waits has the same text, and no further batch."""
+    """Records that are written before Spark asks a second time are read; a stream that waits has the same text, and no further batch."""
     stream = streams()
     first = stream.initialOffset()
     in_transaction.last_stable_offset = 20

@@ -20,7 +20,7 @@ from tests.clock import CLOCK
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOUR_MS, NOON_MS, lag_row, row, snapshot
 from tests.effort import first
-from tests.query.views.worked_examples import lake_of_text
+from tests.query.views.worked_examples import FILTERED_FOR_DAYS, lake_of_text
 
 pytestmark = pytest.mark.long
 
@@ -78,29 +78,6 @@ partition_offsets | topic | topic_id | partition | log_start_offset | high_water
 2 | a | A | 0 | 0 | 50
 3 | a | A | 0 | 0 | -
 4 | a | A | 0 | 0 | 40
-"""
-
-
-FILTERED_FOR_DAYS = """== filtered
-snapshots | captured_at | topics | status
-1 | 03 09:30 | 2 | complete
-2 | 03 10:30 | 1 | complete
-3 | 21 08:30 | 1 | complete
-4 | 21 09:30 | 2 | complete
-
-coverage | api | requests | visibility
-1 | Metadata | 1 | complete
-2 | Metadata | 1 | filtered
-3 | Metadata | 1 | filtered
-4 | Metadata | 1 | complete
-
-topics | topic | topic_id | partitions
-1 | a | A | 1
-1 | gone | G | 1
-2 | a | A | 1
-3 | a | A | 1
-4 | a | A | 1
-4 | new | N | 1
 """
 
 

@@ -28,6 +28,7 @@ def _different(cases: Cases, report: Report) -> None:
 def _pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces = {"one": Piece(run=_same, cases=100, step=30), "other": Piece(run=_different, cases=8, step=8)}
     monkeypatch.setattr(command, "PIECES", pieces)
+    monkeypatch.setattr(command, "exit_on_termination", lambda: None)  # this process goes on
 
 
 def test_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ Row = tuple[str | float | None, ...]
 
 @dataclass(slots=True)
 class Seen:
-    """What a snapshot knows: its time, and by partition its topic id, end, commit, and when the end was read."""
+    """A snapshot: its time, and by partition its topic id, end, commit, and when the end was read."""
 
     seconds: int
     is_published: bool

@@ -32,6 +32,29 @@ FOLDER = Path(__file__).parent / "examples"
 TABLES = {table.name: table for table in STATE_TABLES}
 _MISSING = {"string": "", "bool": False}
 
+# The list of topics is filtered between two complete ones, and two topics come and go meanwhile.
+FILTERED_FOR_DAYS = """== filtered
+snapshots | captured_at | topics | status
+1 | 03 09:30 | 2 | complete
+2 | 03 10:30 | 1 | complete
+3 | 21 08:30 | 1 | complete
+4 | 21 09:30 | 2 | complete
+
+coverage | api | requests | visibility
+1 | Metadata | 1 | complete
+2 | Metadata | 1 | filtered
+3 | Metadata | 1 | filtered
+4 | Metadata | 1 | complete
+
+topics | topic | topic_id | partitions
+1 | a | A | 1
+1 | gone | G | 1
+2 | a | A | 1
+3 | a | A | 1
+4 | a | A | 1
+4 | new | N | 1
+"""
+
 
 @dataclass(slots=True)
 class Expected:
