@@ -3,8 +3,8 @@
 python -m tests.proof.everything [--long] [--seed N] [--part NAME]... [--folder DIR] [--minutes N]
 
 Without --long (`make proof`) the seed is fixed, and a part of the tests and of the points to die at is tried; with it (`make proof-long`)
-the seed is new, and all of them are. Histories and differential with --long go on where the last run of their seed ended: the folder
-`played` has its figures. Each part is a command of its own whose output is kept in the folder. Exit 1 if a part failed.
+the seed is new, and all of them are. Histories, fuzzing and differential with --long go on where the last run of their seed ended: the
+folder `played` has its figures. Each part is a command of its own whose output is kept in the folder. Exit 1 if a part failed.
 """
 
 import argparse
@@ -97,7 +97,12 @@ PARTS = (
         is_seeded=True,
     ),
     Part(name="scenarios", module="tests.proof", arguments=SCENARIOS, long_arguments=SCENARIOS),
-    Part(name="fuzzing", module="tests.proof.fuzz", arguments=("--seconds", "20"), long_arguments=("--seconds", "600")),
+    Part(
+        name="fuzzing",
+        module="tests.proof.fuzz",
+        arguments=("--seconds", "20"),
+        long_arguments=(GOES_ON, "--runs", "1000000", "--seconds", "600"),
+    ),
     Part(name="points to die at", module="tests.proof.points", arguments=("--every", "14")),
     Part(name="altered answers", module="tests.proof.answers", arguments=("--step", "61")),
     Part(

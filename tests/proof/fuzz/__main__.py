@@ -1,11 +1,12 @@
 """Searches by coverage for bytes and text that our code does not refuse as it declares, or that cost too much time or memory.
 
-python -m tests.proof.fuzz [--target NAME]... [--runs N | --seconds S] [--json FILE] [--folder FOLDER] [--list]
+python -m tests.proof.fuzz [--target NAME]... [--runs N] [--seconds S] [--json FILE [--go-on]] [--folder FOLDER] [--list]
 python -m tests.proof.fuzz --target NAME --input FILE
 python -m tests.proof.fuzz [--target NAME]... --folder FOLDER --keep
 
-Each target (see `table.py`) runs in a process of its own, one after the other. Prints a line for each finding, with the file that repeats
-it, and one line of counts; exit 1 if anything was found. The figures of each target are in the folder, in figures.json.
+Each target (see `table.py`) runs in a process of its own, one after the other, until N inputs or S seconds. Prints a line for each finding,
+with the file that repeats it, and one line of counts; exit 1 if anything was found. The figures of each target are in the folder, in
+figures.json; those of all targets together in FILE, after each target, so that a run with --go-on begins with the next one.
 """
 
 import argparse
@@ -16,12 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tests.proof.figures import Figures
+from tests.proof.figures import Figures, this_run
 from tests.proof.fuzz.corpus import keep
 from tests.proof.fuzz.limits import tried
 from tests.proof.fuzz.table import TARGETS, Target
@@ -70,18 +71,24 @@ def searched(target: Target, folder: Path, runs: int, seconds: float) -> Outcome
     return outcome
 
 
-def figures_of(outcomes: Mapping[str, Outcome], seconds: float) -> Figures:
-    """The figures of all targets together."""
-
-    def largest(name: str) -> int:
-        return round(max((outcome.figures.get(name, 0) for outcome in outcomes.values()), default=0))
-
+def figures_of(outcome: Outcome, seconds: float) -> Figures:
+    """The figures of one target."""
     return Figures(
-        tried={"inputs": sum(outcome.figures["inputs"] for outcome in outcomes.values()), "targets": len(outcomes)},
-        happened={"ms at most": largest("longest_ms"), "MiB at most": largest("growth_mib")},
-        violations={"findings": sum(len(outcome.findings) for outcome in outcomes.values())},
+        tried={"inputs": outcome.figures["inputs"], "targets": 1},
+        happened={
+            "ms at most": round(outcome.figures.get("longest_ms", 0)),
+            "MiB at most": round(outcome.figures.get("growth_mib", 0)),
+        },
+        violations={"findings": len(outcome.findings)},
         seconds=round(seconds, 1),
+        runs=(this_run(),),
     )
+
+
+def together(before: Figures, target: Figures) -> Figures:
+    """The figures of the targets before and of one more: sums, and the largest of what is "at most"."""
+    largest = {name: max(count, before.happened.get(name, 0)) for name, count in target.happened.items()}
+    return replace(before + target, happened=largest)
 
 
 def _repeats(target: Target, path: Path) -> bool:
@@ -110,10 +117,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--target", action="append", choices=list(TARGETS), help="a target; all by default", metavar="NAME"
     )
-    limit = parser.add_mutually_exclusive_group()
-    limit.add_argument("--runs", type=int, help="inputs to try of each target")
-    limit.add_argument("--seconds", type=float, help=f"time for each target, {_SECONDS:.0f} by default")
+    parser.add_argument("--runs", type=int, help="inputs to try of each target")
+    parser.add_argument("--seconds", type=float, help=f"time for each target; without --runs {_SECONDS:.0f} by default")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the figures of all targets")
+    parser.add_argument(
+        "--go-on", action="store_true", help="begin after the targets in the file of --json, and add to its figures"
+    )
+    parser.add_argument("--minutes", type=int, help="begin no target after so many minutes")
     parser.add_argument("--folder", type=Path, help="where findings and reached inputs are kept, for another search")
     parser.add_argument("--keep", action="store_true", help="add inputs of the folder that reach more to the corpus")
     parser.add_argument("--input", type=Path, metavar="FILE", help="try this input of one target, without atheris")
@@ -134,22 +144,23 @@ def main(arguments: Sequence[str]) -> int:
     if not importlib.util.find_spec("atheris"):
         print(_MISSING, file=sys.stderr)
         return _NEEDS_IT
-    seconds = _ENOUGH if options.runs else options.seconds or _SECONDS
+    folder.mkdir(parents=True, exist_ok=True)
+    seconds = options.seconds or (_ENOUGH if options.runs else _SECONDS)
+    goes_on = options.go_on and options.json and options.json.exists()
+    total = Figures.read(options.json) if goes_on else Figures()
     outcomes, started = {}, time.monotonic()
-    for target in targets:
+    for target in targets[total.tried.get("targets", 0) :]:
+        began = time.monotonic()
+        if options.minutes and began - started > options.minutes * 60:
+            break
         outcome = outcomes[target.name] = searched(target, folder / target.name, options.runs or _ENOUGH, seconds)
-        print(
-            *(f"FOUND {finding}" for finding in outcome.findings),
-            sep="\n",
-            end="\n" if outcome.findings else "",
-            flush=True,
-        )
+        print(*(f"FOUND {finding}" for finding in outcome.findings), sep="\n", end="\n" if outcome.findings else "")
         print(f"{target.name}: {outcome.figures}", flush=True)
+        total = together(total, figures_of(outcome, time.monotonic() - began))
+        total.write(options.json)  # a run that is ended keeps these targets
     (folder / "figures.json").write_text(json.dumps({name: one.figures for name, one in outcomes.items()}, indent=1))
-    total = figures_of(outcomes, time.monotonic() - started)
-    total.write(options.json)
-    findings = total.violations["findings"]
-    print(f"fuzz: {total.tried['inputs']:,} inputs, {len(outcomes)} targets, {findings} findings; figures in {folder}")
+    inputs, searches, findings = total.tried["inputs"], total.tried["targets"], total.violations["findings"]
+    print(f"fuzz: {inputs:,} inputs, {searches} targets, {findings} findings; figures in {folder}")
     return 1 if findings else 0
 
 
