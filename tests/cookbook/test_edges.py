@@ -1,0 +1,47 @@
+"""docs/queries.md: its statements over histories in which something is unknown, repeated or gone."""
+
+from pathlib import Path
+from typing import Any
+
+from kafka_lagoon.query.statements import tuples
+from tests.cookbook.pages import QUERIES, statements
+from tests.query.duckdb_rows import rows_of
+from tests.query.views.worked_examples import lake_of_text
+
+_STATEMENTS = statements(QUERIES.read_text("utf-8"))
+
+
+def _answer(folder: Path, words: str, history: str) -> list[tuple[Any, ...]]:
+    """Run the statement with these words over a history, with times as text of hours and minutes."""
+    (statement,) = (one for one in _STATEMENTS if words in one)
+    with rows_of(lake_of_text(folder, history), statement) as rows:
+        return [tuple(f"{one:%d %H:%M}" if hasattr(one, "hour") else one for one in row) for row in tuples(rows)]
+
+
+_LEADERLESS = """\
+== a partition without a leader while a group is behind
+snapshots | captured_at | slot
+1         | 17 10:00    | 17 10:00
+2         | 17 11:00    | 17 11:00
+3         | 17 12:00    | 17 12:00
+4         | 17 13:00    | 17 13:00
+
+consumer_groups | group_id | state  | members
+4               | g        | Stable | 1
+
+consumer_lag | group_id | topic | partition | committed_offset | high_watermark | lag  | lag_basis | problem
+1            | g        | a     | 0         | 100              | 600            | 500  | committed |
+1            | g        | a     | 1         | 100              | 600            | 500  | committed |
+1            | g        | b     | 0         | -                | 9              | -    | log_start | NO_COMMIT
+2            | g        | a     | 0         | 100              | 5100           | 5000 | committed |
+2            | g        | a     | 1         | 100              | 5100           | 5000 | committed |
+3            | g        | a     | 0         | 100              | -              | -    | unknown   | LEADER_NOT_AVAILABLE
+3            | g        | a     | 1         | 4500             | 5400           | 900  | committed |
+4            | g        | a     | 0         | 100              | 6100           | 6000 | committed |
+4            | g        | a     | 1         | 4500             | 6100           | 1600 | committed |
+"""
+
+
+def test_an_unknown_lag_is_not_within_the_limit(tmp_path: Path) -> None:
+    """A group is behind since 11:00, although less than the limit is known of it at 12:00."""
+    assert [row[-1] for row in _answer(tmp_path, "AS since\n", _LEADERLESS)] == ["17 11:00"]
