@@ -45,3 +45,21 @@ consumer_lag | group_id | topic | partition | committed_offset | high_watermark 
 def test_an_unknown_lag_is_not_within_the_limit(tmp_path: Path) -> None:
     """A group is behind since 11:00, although less than the limit is known of it at 12:00."""
     assert [row[-1] for row in _answer(tmp_path, "AS since\n", _LEADERLESS)] == ["17 11:00"]
+
+
+def test_a_status_that_returns_has_two_rows(tmp_path: Path) -> None:
+    """A consumer that stood still twice did not stand still in between."""
+    times = [f"20 {number // 2:02}:{number % 2 * 30:02}" for number in range(1, 31)]
+    ends = [100 * number for number in range(1, 31)]
+    commits = [50] * 4 + ends[4:14] + [ends[13]] * 16
+    history = ["== two stalls", "snapshots | captured_at"]
+    history += [f"{number} | {time}" for number, time in enumerate(times, 1)]
+    history += ["", "consumer_lag | group_id | topic | partition | committed_offset | high_watermark | lag | member_id"]
+    history += [
+        f"{number} | g | a | 0 | {commit} | {end} | {end - commit} | m"
+        for number, (commit, end) in enumerate(zip(commits, ends, strict=True), 1)
+    ]
+    assert _answer(tmp_path, "FROM group_status\n", "\n".join(history)) == [
+        ("g", "STALL", "20 01:30", "20 02:00", 350),
+        ("g", "STALL", "20 12:00", "20 15:00", 1600),
+    ]
