@@ -63,3 +63,27 @@ def test_a_status_that_returns_has_two_rows(tmp_path: Path) -> None:
         ("g", "STALL", "20 01:30", "20 02:00", 350),
         ("g", "STALL", "20 12:00", "20 15:00", 1600),
     ]
+
+
+_EMPTY = """\
+== a topic that nobody has written to
+snapshots | captured_at | slot
+1         | 14 10:00    | 14 10:00
+2         | 17 10:00    | 17 10:00
+3         | 17 11:00    | 17 11:00
+
+consumer_lag | group_id | topic  | log_start_offset | high_watermark | lag | lag_basis | time_lag_ms | problem
+1            | g        | orders | 0                | 900            | 9   | committed | 900000      |
+2            | g        | orders | 0                | 900            | 0   | committed | 0           |
+3            | g        | orders | 0                | 900            | 9   | committed | 900000      |
+1            | g        | rare   | 0                | 0              | -   | log_start | -           | NO_COMMIT
+2            | g        | rare   | 0                | 0              | -   | log_start | -           | NO_COMMIT
+3            | g        | rare   | 0                | 0              | -   | log_start | -           | NO_COMMIT
+2            | h        | orders | 0                | 900            | -   | log_start | -           | NO_COMMIT
+3            | h        | orders | 0                | -              | -   | unknown   | -           | LEADER_NOT_AVAILABLE
+"""
+
+
+def test_nothing_to_read_is_on_time(tmp_path: Path) -> None:
+    """A partition without a commit is unknown only if it has records, and days before the week do not count."""
+    assert _answer(tmp_path, "AS percent_on_time", _EMPTY) == [("g", 50.0, 0.3, 2, 2), ("h", None, None, 0, 2)]
