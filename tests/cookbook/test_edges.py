@@ -87,3 +87,27 @@ consumer_lag | group_id | topic  | log_start_offset | high_watermark | lag | lag
 def test_nothing_to_read_is_on_time(tmp_path: Path) -> None:
     """A partition without a commit is unknown only if it has records, and days before the week do not count."""
     assert _answer(tmp_path, "AS percent_on_time", _EMPTY) == [("g", 50.0, 0.3, 2, 2), ("h", None, None, 0, 2)]
+
+
+_LOST_TWICE = """\
+== a group that loses records twice
+snapshots | captured_at | slot
+1         | 17 10:00    | 17 10:00
+2         | 17 11:00    | 17 11:00
+3         | 17 12:00    | 17 12:00
+4         | 17 13:00    | 17 13:00
+
+consumer_lag | group_id | topic | topic_id | committed_offset | log_start_offset | records_lost
+1            | g        | a     | A        | 100              | 1100             | 1000
+2            | g        | a     | A        | 100              | 1200             | 1100
+3            | g        | a     | A        | 2000             | 1200             | 0
+4            | g        | a     | A        | 2000             | 2500             | 500
+"""
+
+
+def test_each_loss_is_a_row(tmp_path: Path) -> None:
+    """Two losses of a partition are 1,600 records, not the larger of the two."""
+    assert _answer(tmp_path, "AS first_lost", _LOST_TWICE) == [
+        ("g", "a", 0, 100, 1100, "17 10:00", "17 11:00"),
+        ("g", "a", 0, 2000, 500, "17 13:00", "17 13:00"),
+    ]
