@@ -111,3 +111,33 @@ def test_each_loss_is_a_row(tmp_path: Path) -> None:
         ("g", "a", 0, 100, 1100, "17 10:00", "17 11:00"),
         ("g", "a", 0, 2000, 500, "17 13:00", "17 13:00"),
     ]
+
+
+_READERS = """\
+== readers that subscribe by a pattern, or commit nothing
+snapshots | captured_at | slot
+1         | 14 10:00    | 14 10:00
+2         | 17 10:00    | 17 10:00
+3         | 17 11:00    | 17 11:00
+
+group_members | group_id | member_id | subscribed_topics | subscribed_pattern
+1             | former   | f         | ["orders"]        |
+2             | pattern  | p         | -                 | ord.*
+3             | pattern  | p         | -                 | ord.*
+3             | new      | n         | ["orders"]        |
+
+consumer_lag | group_id | topic  | topic_id | committed_offset | high_watermark | lag | lag_basis | member_id
+1            | former   | orders | O        | 10               | 100            | 90  | committed | f
+1            | pattern  | orders | O        | 5                | 100            | 95  | committed | p
+2            | pattern  | orders | O        | 20               | 100            | 80  | committed | p
+3            | pattern  | orders | O        | 70               | 100            | 30  | committed | p
+3            | new      | orders | O        | -                | 100            | -   | log_start |
+"""
+
+
+def test_readers_by_pattern_and_without_commits(tmp_path: Path) -> None:
+    """Members that subscribe by a pattern count, what is not committed is not 0, and last week's readers are left out."""
+    assert _answer(tmp_path, "AS offsets_consumed", _READERS) == [
+        ("pattern", 65, "17 10:00", "17 11:00", 2),
+        ("new", None, None, None, 1),
+    ]
