@@ -141,3 +141,19 @@ def test_readers_by_pattern_and_without_commits(tmp_path: Path) -> None:
         ("pattern", 65, "17 10:00", "17 11:00", 2),
         ("new", None, None, None, 1),
     ]
+
+
+_THINNED = """\
+== days of which retention has kept a snapshot each
+snapshots | captured_at | slot
+1         | 12 00:00    | 12 00:00
+2         | 13 00:00    | 13 00:00
+3         | 15 00:00    | 15 00:00
+4         | 15 01:00    | 15 01:00
+5         | 15 03:00    | 15 03:00
+"""
+
+
+def test_thinned_days_are_no_missing_runs(tmp_path: Path) -> None:
+    """Runs are missing where the schedule had some; what retention removed later cannot be told from them."""
+    assert _answer(tmp_path, "AS previous_slot", _THINNED) == [("15 01:00", "15 03:00")]
