@@ -157,3 +157,51 @@ snapshots | captured_at | slot
 def test_thinned_days_are_no_missing_runs(tmp_path: Path) -> None:
     """Runs are missing where the schedule had some; what retention removed later cannot be told from them."""
     assert _answer(tmp_path, "AS previous_slot", _THINNED) == [("15 01:00", "15 03:00")]
+
+
+_OWNERS = """\
+== partitions without a known owner
+snapshots | captured_at | slot
+1         | 17 10:00    | 17 10:00
+2         | 17 11:00    | 17 11:00
+
+consumer_lag | group_id | group_state         | topic | partition | lag | lag_basis | member_id | problem
+1            | gone     | Empty               | a     | 0         | 5   | committed |           |
+2            | half     | Stable              | a     | 0         | 5   | committed | m         |
+2            | half     | Stable              | a     | 1         | 7   | committed |           |
+2            | half     | Stable              | a     | 2         | -   | log_start |           | NO_COMMIT
+2            | half     | Stable              | b     | 0         | 5   | committed | m         |
+2            | moving   | PreparingRebalance  | a     | 0         | 5   | committed |           |
+2            | unknown  | -                   | a     | 0         | 5   | committed |           | COORDINATOR_NOT_AVAILABLE
+"""
+
+
+def test_partitions_that_no_member_owns(tmp_path: Path) -> None:
+    """They are listed with what explains an owner that is not known; groups that are gone are not listed."""
+    assert _answer(tmp_path, "AS without_owner", _OWNERS) == [
+        ("half", "Stable", "a", 1, 3, 2, 7, "NO_COMMIT"),
+        ("moving", "PreparingRebalance", "a", 0, 1, 1, 5, None),
+        ("unknown", None, "a", 0, 1, 1, 5, "COORDINATOR_NOT_AVAILABLE"),
+    ]
+
+
+_DISKS = """\
+== a failed directory beside a full one
+snapshots | captured_at | slot
+1         | 17 10:00    | 17 10:00
+
+log_dirs | broker_id | log_dir | topic | partition | size_bytes | total_bytes | usable_bytes | problem
+1        | 1         | /a      | t     | 0         | 1000000    | 100         | 10           |
+1        | 1         | /a      | t     | 1         | 2000000    | 100         | 10           |
+1        | 1         | /b      | -     | -         | -          | -           | -            | KAFKA_STORAGE_ERROR
+1        | 2         | /a      | t     | 0         | 1000000    | -           | -            |
+"""
+
+
+def test_volumes_are_not_summed_over_replicas(tmp_path: Path) -> None:
+    """A volume of two replicas is as full as it is; where its size is not known, nothing is said about it."""
+    assert _answer(tmp_path, "AS percent_full", _DISKS) == [
+        (1, "/a", 2, 3.0, 90.0, None),
+        (1, "/b", 0, None, None, "KAFKA_STORAGE_ERROR"),
+        (2, "/a", 1, 1.0, None, None),
+    ]
