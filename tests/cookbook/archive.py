@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from kafka_lagoon.tables.record_tables import RECORDS
+from kafka_lagoon.tables.record_tables import RECORD_RANGES, RECORDS
 from tests.warehouses import records_like
 
 VALUES = (
@@ -20,12 +20,23 @@ VALUES = (
 )
 
 
+KEYS = (b"Ada", "Zoë".encode(), b"Ada", b"\xff", b"Ada", None, "Zoë".encode())
+
+
+def _at(offset: int) -> datetime:
+    return datetime(2026, 11, 21, 8, offset, tzinfo=UTC)
+
+
 def make_archive(folder: Path) -> Path:
-    """Make table `records` with topic orders."""
-    day = pa.field(RECORDS.partition_by, pa.date32(), nullable=False)
-    schema = pa.schema([*RECORDS.file_schema(), day])
-    DeltaTable.create(str(folder / "records"), schema, partition_by=[RECORDS.partition_by])
-    records = pa.concat_tables([records_like("orders", offset, 1, value=value) for offset, value in enumerate(VALUES)])
+    """Make table `records` with topic orders, and the table of its ranges, which view `records_now` reads."""
+    for table in (RECORDS, RECORD_RANGES):
+        day = pa.field(table.partition_by, pa.date32(), nullable=False)
+        schema = pa.schema([*table.file_schema(), day])
+        DeltaTable.create(str(folder / table.name), schema, partition_by=[table.partition_by])
+    given = enumerate(zip(KEYS, VALUES, strict=True))
+    records = pa.concat_tables(
+        [records_like("orders", offset, 1, key=key, value=value, timestamp=_at(offset)) for offset, (key, value) in given]
+    )
     days = pa.array([datetime(2026, 11, 21, tzinfo=UTC).date()] * len(records), pa.date32())
     write_deltalake(folder / "records", records.append_column(day, days), mode="append")
     return folder

@@ -41,9 +41,11 @@ def test_json_in_duckdb(archive: Path) -> None:
 @pytest.mark.proof
 def test_json_in_spark(spark: SparkSession, archive: Path) -> None:
     """Spark's statement gives the answer of DuckDB's."""
-    for_duckdb, for_spark = statements(PAGE)
-    make_available(at_path(spark, str(archive)), {"records"})
+    for_duckdb, for_spark, by_key = statements(PAGE)
+    make_available(at_path(spark, str(archive)), {"records", "records_now"})
     assert markdown(pa.table(spark.sql(for_spark).toArrow())) == by_duckdb(archive, for_duckdb)
+    in_spark = by_key.replace("encode('Zoë')", "encode('Zoë', 'UTF-8')")
+    assert markdown(pa.table(spark.sql(in_spark).toArrow())) == by_duckdb(archive, by_key)
 
 
 @pytest.fixture
