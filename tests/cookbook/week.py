@@ -343,7 +343,7 @@ def _known(log: Log, moment: datetime, committed: int | None) -> dict[str, Any]:
     end, start = log.end(moment), log.start(moment)
     offsets = {"log_start_offset": start, "high_watermark": end, "last_stable_offset": end}
     if committed is None:
-        return offsets
+        return {**offsets, "problem": "NO_COMMIT"}
     lag, first = end - committed, max(committed, start)
     unread = log.written_at(first)
     return {
