@@ -23,7 +23,7 @@ VALUES = (
 KEYS = (b"Ada", "Zoë".encode(), b"Ada", b"\xff", b"Ada", None, "Zoë".encode())
 
 
-def _at(offset: int) -> datetime:
+def _written_at(offset: int) -> datetime:
     return datetime(2026, 11, 21, 8, offset, tzinfo=UTC)
 
 
@@ -35,7 +35,10 @@ def make_archive(folder: Path) -> Path:
         DeltaTable.create(str(folder / table.name), schema, partition_by=[table.partition_by])
     given = enumerate(zip(KEYS, VALUES, strict=True))
     records = pa.concat_tables(
-        [records_like("orders", offset, 1, key=key, value=value, timestamp=_at(offset)) for offset, (key, value) in given]
+        [
+            records_like("orders", offset, 1, key=key, value=value, timestamp=_written_at(offset))
+            for offset, (key, value) in given
+        ]
     )
     days = pa.array([datetime(2026, 11, 21, tzinfo=UTC).date()] * len(records), pa.date32())
     write_deltalake(folder / "records", records.append_column(day, days), mode="append")

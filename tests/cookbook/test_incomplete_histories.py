@@ -155,7 +155,7 @@ snapshots | captured_at | slot
 
 
 def test_thinned_days_are_no_missing_runs(tmp_path: Path) -> None:
-    """Runs are missing where the schedule had some; what retention removed later cannot be told from them."""
+    """Runs are missing where the schedule had some; what retention removed later cannot be distinguished from them."""
     assert _answer(tmp_path, "AS previous_slot", _THINNED) == [("15 01:00", "15 03:00")]
 
 
