@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from kafka_lagoon.cli.arguments import SPARK, add_engine, file_path, moment_argument, names, number_from
@@ -20,7 +21,7 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.history import open_until
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.report.page import RECENT_RELATIONS, RELATIONS
-from kafka_lagoon.report.scope import CHOICE, has_all_predecessors, recent_window, windows_of
+from kafka_lagoon.report.scope import CHOICE, first_predecessor, has_all_predecessors, recent_window, windows_of
 from kafka_lagoon.runs.report import Report, ReportOptions, chosen_scopes, make_report
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.text import byte_count, printable
@@ -107,8 +108,12 @@ def _made(arguments: ReportArguments, clock: Clock) -> Report:
         def suffices(ask: Ask) -> bool:
             return all(has_all_predecessors(replace(scope, ask=ask)) for scope in chosen)
 
+        def earliest(ask: Ask) -> datetime | None:
+            begins = [first_predecessor(replace(scope, ask=ask)) for scope in chosen]
+            return min((begin for begin in begins if begin is not None), default=None)
+
         windows, recent_snapshots = windows_of(chosen), recent_window(chosen)
-        ask = open_until(open_tables, RELATIONS, windows, suffices)
+        ask = open_until(open_tables, RELATIONS, windows, suffices, earliest)
         with opened(settings, RECENT_RELATIONS, engine, recent_snapshots) as recent:
             read = [replace(scope, ask=ask, recent=recent) for scope in chosen]
             return make_report(read, options, clock.now_ms())

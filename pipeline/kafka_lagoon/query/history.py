@@ -14,6 +14,10 @@ _LATE_AT_LEAST_MS = 300_000  # runs by hand follow one another within seconds
 _LATE_WITHOUT_INTERVAL_MS = 2 * 86_400_000  # jobs run once a day, or more often
 FIRST = datetime(1, 1, 2, tzinfo=UTC)  # the earliest begin of a history: a day after the begin of Python's calendar
 _MOMENT = timedelta(microseconds=1)  # the resolution of timestamps
+_ALIKE = """
+    changed.cluster = alike.cluster AND changed.cluster_id IS NOT DISTINCT FROM alike.cluster_id
+    AND changed.table_name = alike.table_name AND changed.visibility IS NOT DISTINCT FROM alike.visibility
+    AND alike.place < changed.place"""
 _EARLIER = tuple(timedelta(days=days) for days in (0, 1, 7, 31))
 
 
@@ -65,13 +69,27 @@ def windows(begins: Sequence[datetime | None], ends: Sequence[datetime]) -> Wind
     ]
 
 
-def open_until(open_tables: Open, names: Iterable[str], tried: Windows, suffices: Callable[[Ask], bool]) -> Ask:
-    """Open tables over the first of the windows that suffices; the last one is opened without that check."""
+def open_until(
+    open_tables: Open,
+    names: Iterable[str],
+    tried: Windows,
+    suffices: Callable[[Ask], bool],
+    earliest: Callable[[Ask], datetime | None] | None = None,
+) -> Ask:
+    """Open tables over the first of the windows that suffices; the last one is opened without that check.
+
+    With `earliest`, which is asked for a begin over the whole history of view `PREDECESSORS`, the whole history is not opened:
+    the last window begins there, or as the first one where that is earlier or nothing is compared. A table or a visibility that
+    is seen for the first time has no predecessor in any window.
+    """
     relations, (*others, last) = set(names), tried
     for window in others:
         ask = open_tables(relations, window)
         if suffices(ask):
             return ask
+    if last is None and others and earliest is not None:
+        begin = earliest(open_tables({"snapshots", PREDECESSORS}, None))
+        last = [Span(begin=min(span.begin, begin or span.begin), end=span.end) for span in others[0] or ()]
     return open_tables(relations, last)
 
 
@@ -93,17 +111,36 @@ def has_lists_alike(ask: Ask, condition: str, values: Sequence[int | str]) -> bo
     View late_list_changes compares a list whose visibility has changed with the latest earlier list of the same visibility.
     """
     statement = f"""
-        SELECT count(*) FROM (
-          SELECT * FROM {PREDECESSORS}
-          WHERE {condition} AND problem IS NULL AND table_name IN ('topics', 'consumer_groups')
-            AND visibility IS DISTINCT FROM previous_visibility
-        ) AS changed
-        ANTI JOIN {PREDECESSORS} AS alike
-          ON changed.cluster = alike.cluster AND changed.cluster_id IS NOT DISTINCT FROM alike.cluster_id
-          AND changed.table_name = alike.table_name AND changed.visibility IS NOT DISTINCT FROM alike.visibility
-          AND alike.place < changed.place"""  # noqa: S608  names of ours
+        SELECT count(*) FROM ({_changed_lists(condition)}) AS changed
+        ANTI JOIN {PREDECESSORS} AS alike ON {_ALIKE}"""  # noqa: S608  names of ours
     ((alone,),) = tuples(ask(statement, *values))
     return bool(alone == 0)
+
+
+def _changed_lists(condition: str) -> str:
+    """A query of the lists of these snapshots whose visibility is not that of the list before."""
+    return f"""
+        SELECT * FROM {PREDECESSORS}
+        WHERE {condition} AND problem IS NULL AND table_name IN ('topics', 'consumer_groups')
+          AND visibility IS DISTINCT FROM previous_visibility"""  # noqa: S608  names of ours
+
+
+def first_compared(ask: Ask, condition: str, values: Sequence[int | str]) -> datetime | None:
+    """The begin of the first snapshot that tables of these snapshots, and of their days, are compared with; None without one."""
+    statement = f"""
+        SELECT min(begin) FROM (
+          SELECT steps.previous_captured_at AS begin
+          FROM {PREDECESSORS} AS steps
+          SEMI JOIN (SELECT cluster, snapshot_date FROM {PREDECESSORS} WHERE {condition}) AS of_day
+            ON steps.cluster = of_day.cluster AND steps.snapshot_date = of_day.snapshot_date
+          UNION ALL
+          SELECT max(alike.captured_at)
+          FROM ({_changed_lists(condition)}) AS changed
+          JOIN {PREDECESSORS} AS alike ON {_ALIKE}
+          GROUP BY changed.cluster, changed.cluster_id, changed.table_name, changed.place
+        ) AS compared"""  # noqa: S608  names of ours
+    ((begin,),) = tuples(ask(statement, *values, *values))
+    return begin  # type: ignore[no-any-return]
 
 
 def late_after_ms(interval_ms: int | None) -> int:

@@ -7,7 +7,15 @@ from typing import Any, TypeVar
 
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.query.history import FIRST, Windows, first_needed, has_lists_alike, has_predecessors, windows
+from kafka_lagoon.query.history import (
+    FIRST,
+    Windows,
+    first_compared,
+    first_needed,
+    has_lists_alike,
+    has_predecessors,
+    windows,
+)
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.query.window import Span, Window
 from kafka_lagoon.report.timeline import Timeline, timeline
@@ -254,10 +262,19 @@ def has_all_predecessors(scope: Scope) -> bool:
 
     The first snapshot of the history is compared with none.
     """
+    of = _compared(scope)
+    return all(has(scope.ask, of, [scope.snapshot.cluster]) for has in (has_predecessors, has_lists_alike))
+
+
+def first_predecessor(scope: Scope) -> datetime | None:
+    """The begin of the first snapshot that tables of the history are compared with; None if there is none."""
+    return first_compared(scope.ask, _compared(scope), [scope.snapshot.cluster])
+
+
+def _compared(scope: Scope) -> str:
     axis = scope.axis
     history = f"unix_millis(captured_at) > {axis.from_ms} AND unix_millis(captured_at) <= {axis.until_ms}"
-    of = f"cluster = ? AND {scope.history_days()} AND {history}"
-    return all(has(scope.ask, of, [scope.snapshot.cluster]) for has in (has_predecessors, has_lists_alike))
+    return f"cluster = ? AND {scope.history_days()} AND {history}"
 
 
 def _nothing(missing: Sequence[str], known: Sequence[str], slot_ms: int | None) -> str:

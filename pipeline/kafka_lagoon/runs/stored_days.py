@@ -25,7 +25,7 @@ from kafka_lagoon.delta.warehouse import Warehouse, prepare_tables
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import SqlSettings
-from kafka_lagoon.query.history import PREDECESSORS, Windows, has_predecessors, open_until, windows
+from kafka_lagoon.query.history import PREDECESSORS, Windows, first_compared, has_predecessors, open_until, windows
 from kafka_lagoon.query.statements import Ask, Open, tuples
 from kafka_lagoon.query.views import CHANGES_VERSION, THROUGHPUT_VERSION
 from kafka_lagoon.tables.schema import STORED_CHANGES, STORED_THROUGHPUT
@@ -110,10 +110,15 @@ class _Days:
 
     def suffices(self, ask: Ask) -> bool:
         """False if a table may have been collected last before the open window, in a cluster with earlier snapshots."""
-        if self.of.predecessors is None:
-            return True
+        return self.of.predecessors is None or has_predecessors(ask, self._continued_days(), self.continued)
+
+    def earliest(self, ask: Ask) -> datetime | None:
+        """The begin of the first snapshot that tables of these days are compared with."""
+        return first_compared(ask, self._continued_days(), self.continued)
+
+    def _continued_days(self) -> str:
         marks = ", ".join("?" for _ in self.continued) or "NULL"
-        return has_predecessors(ask, f"{_among(self.days)} AND cluster IN ({marks})", self.continued)
+        return f"{_among(self.days)} AND cluster IN ({marks})"
 
     def missing(self, ask: Ask) -> list[date]:
         """The days whose rows are missing or no longer valid for a cluster, because its snapshots have changed."""
@@ -195,7 +200,7 @@ def _made(open_tables: Open, group: _Days, *, dry_run: bool) -> tuple[Mapping[da
     from kafka_lagoon.query.duckdb_tables import NeedsSpark  # noqa: PLC0415  see `_folder`
 
     try:
-        ask = open_until(open_tables, group.of.relations, group.windows, group.suffices)
+        ask = open_until(open_tables, group.of.relations, group.windows, group.suffices, group.earliest)
         return {day: None if dry_run else _rows(ask, group.of, day) for day in group.missing(ask)}, None
     except NeedsSpark:
         raise

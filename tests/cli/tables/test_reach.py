@@ -154,6 +154,39 @@ def test_a_list_that_was_seen_in_full_before(
     ]
 
 
+SEEN_IN_FULL_AT_LAST = (
+    FILTERED_FOR_DAYS.replace("1 | Metadata | 1 | complete", "1 | Metadata | 1 | filtered")
+    .replace("1 | 03 09:30", "1 | 01 09:30")
+    .replace("2 | 03 10:30", "2 | 19 10:30")
+)
+NEVER_ASKED_BEFORE = SEEN_IN_FULL_AT_LAST.replace("complete", "filtered").replace(
+    "4 | Metadata | 1 | filtered", "4 | Metadata | 1 | filtered\n4 | DescribeAcls | 1 | -"
+)
+
+
+@pytest.mark.parametrize("text", [SEEN_IN_FULL_AT_LAST, NEVER_ASKED_BEFORE])
+@pytest.mark.parametrize("command", first(["changes", "report --hours 1", "changes --since 2026-11-21T09:00"], 2))
+def test_what_is_seen_for_the_first_time_opens_no_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, text: str, command: str
+) -> None:
+    """The first complete list and the first ACLs have nothing to be compared with, so the rest of the history is not opened."""
+    now = datetime(2026, 11, 21, 10, tzinfo=UTC)
+    monkeypatch.setattr("kafka_lagoon.clock.SYSTEM_CLOCK", replace(CLOCK, now_ms=lambda: 1_000 * int(now.timestamp())))
+    opened: dict[str, int] = {}
+
+    def counted(connection: duckdb.DuckDBPyConnection, name: str, *others: Any) -> TableQuery:
+        query = select_rows(connection, name, *others)
+        opened[name] = query.sql.count(".parquet'")
+        return query
+
+    lake = lake_of_text(tmp_path, text)
+    monkeypatch.setattr(duckdb_engine, "select_rows", counted)
+    out = [] if command.startswith("changes") else ["--out", str(tmp_path / "page.html")]
+    assert main([*command.split(), *out, "--warehouse", str(lake)]) in (0, 3)
+    assert opened["topics"] == 2  # those of the day, and the last one before it
+    capsys.readouterr()
+
+
 @pytest.mark.parametrize("command", first(["changes", "health"]))
 def test_times_at_the_ends_of_the_calendar(lake: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
     """The years 1 to 9999 are accepted: all of the history is since the first day and until the last one."""

@@ -30,7 +30,15 @@ from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot, time_literal
 from kafka_lagoon.cli.tables.table_gaps import STATES, Gaps, gap_lines, gap_notes, gaps_of_changes
 from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above
-from kafka_lagoon.query.history import PREDECESSORS, Windows, first_needed, has_lists_alike, has_predecessors, windows
+from kafka_lagoon.query.history import (
+    PREDECESSORS,
+    Windows,
+    first_compared,
+    first_needed,
+    has_lists_alike,
+    has_predecessors,
+    windows,
+)
 from kafka_lagoon.query.statements import tuples
 
 _VIEW = "topology_changes"
@@ -228,6 +236,11 @@ def _suffices(context: TablesContext) -> bool:
     return has_all and (bool(context.options.since) or _knows_ends(context))
 
 
+def _earliest(context: TablesContext) -> datetime | None:
+    of = _period(context)
+    return first_compared(context.ask, str(of), of.values)
+
+
 def _knows_ends(context: TablesContext) -> bool:
     """False if an end offset may have to be compared with a snapshot before the window, because the previous one lacks it.
 
@@ -255,7 +268,13 @@ def _knows_ends(context: TablesContext) -> bool:
     return not tuples(context.ask(statement, *of.values))
 
 
-_REACH = Reach(windows=_windows, starts=_starts, suffices=_suffices, read_first=frozenset({"snapshots", _STORED}))
+_REACH = Reach(
+    windows=_windows,
+    starts=_starts,
+    suffices=_suffices,
+    earliest=_earliest,
+    read_first=frozenset({"snapshots", _STORED}),
+)
 _CHANGES = over(_VIEW, PREDECESSORS, _ENDS, STATES, TOPICS, GROUPS, reach=_REACH)
 
 

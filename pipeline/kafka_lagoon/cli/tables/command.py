@@ -160,13 +160,15 @@ class Reach:
     """The part of the history that a command reads, so that its cost does not grow with the length of the history.
 
     Tables are opened for one of the `windows` after the other until `suffices` returns true, which is not called for the last
-    one. The window None is the whole history. To choose windows, `windows` may query the tables `read_first`, over the newest
+    one. The window None is the whole history, or with `earliest` what has begun since the time that it returns of view
+    `PREDECESSORS` (see `open_until`). To choose windows, `windows` may query the tables `read_first`, over the newest
     snapshots that had begun at the times of `starts`.
     """
 
     windows: Callable[[TablesContext], Windows]
     starts: Callable[[TablesContext], Sequence[datetime]] = lambda _: ()
     suffices: Callable[[TablesContext], bool] = lambda _: True
+    earliest: Callable[[TablesContext], datetime | None] | None = None
     read_first: frozenset[str] = frozenset({"snapshots"})
 
 
@@ -236,7 +238,10 @@ def _run(
         def suffices(ask: Ask) -> bool:
             return reach.suffices(replace(context, ask=ask))
 
-        chosen = replace(context, ask=open_until(open_tables, {"snapshots", *relations}, windows, suffices))
+        begin_of = reach.earliest
+        earliest = None if begin_of is None else lambda ask: begin_of(replace(context, ask=ask))
+        ask = open_until(open_tables, {"snapshots", *relations}, windows, suffices, earliest)
+        chosen = replace(context, ask=ask)
         return _shown(chosen, answer(chosen))
 
 
