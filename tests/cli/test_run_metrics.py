@@ -9,7 +9,9 @@ from kafka_lagoon.cli.outcome import INGEST, MAINTAIN, PARTIAL, SNAPSHOT, RunOut
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, COMPLETE, FAILED, INCOMPLETE, LOCKED
 from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError, TableError
+from kafka_lagoon.job_settings import MetricsSettings
 from kafka_lagoon.metrics.exposition import Metric, Sample
+from kafka_lagoon.settings import Settings
 from tests.clock import CLOCK
 from tests.metrics.parsed import in_file, value
 
@@ -27,8 +29,13 @@ def run(folder: Path, *outcomes: RunOutcome, ends: object = COMPLETE, clock: obj
             raise ends
         return ends  # type: ignore[return-value]
 
-    with metrics_written(str(folder), outcomes, clock):  # type: ignore[arg-type]
+    with metrics_written(of(folder), outcomes, clock):  # type: ignore[arg-type]
         one_by_one(outcomes, CLOCK, end)
+
+
+def of(folder: Path, warehouse: str = "/lake") -> Settings:
+    """Settings whose runs write their metrics to a folder."""
+    return Settings(warehouse=warehouse, metrics=MetricsSettings(folder=str(folder)))
 
 
 def names(folder: Path) -> list[str]:
@@ -64,7 +71,7 @@ def test_a_cluster_does_not_wait_for_the_others(tmp_path: Path) -> None:
         return COMPLETE
 
     made = [RunOutcome(job=INGEST, cluster=name) for name in "abc"]
-    with metrics_written(str(tmp_path), made, replace(CLOCK, now_ms=lambda: now_ms[0])):
+    with metrics_written(of(tmp_path), made, replace(CLOCK, now_ms=lambda: now_ms[0])):
         one_by_one(made, CLOCK, end)
     of_a = ["lagoon-result-ingest-a.prom", "lagoon-run-ingest-a.prom"]
     assert seen == [[], of_a, [*of_a, "lagoon-run-ingest-b.prom"]]
@@ -73,6 +80,20 @@ def test_a_cluster_does_not_wait_for_the_others(tmp_path: Path) -> None:
         for name in "abc"
     ]
     assert ends == [1600, 2200, 2800]
+
+
+def test_metrics_of_another_warehouse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two warehouses with a cluster `default` have files of one name: a line says so at each run, in the format a comment."""
+    lines = list[str]()
+    for warehouse in ("/a", "/a", "/b", "/a"):
+        for outcome in (RunOutcome(job=INGEST, cluster="default"), RunOutcome(job=MAINTAIN)):
+            with metrics_written(of(tmp_path, warehouse), [outcome], CLOCK_AT_1000):
+                one_by_one([outcome], CLOCK, lambda _: COMPLETE)
+        lines.append(capsys.readouterr().err)
+    assert ["had the metrics" in some for some in lines] == [False, False, True, True]
+    assert "tables in /a: give the clusters names of their own" in lines[2]
+    assert "lagoon-run-maintain.prom had the metrics of tables in /b: it shows the last one only" in lines[3]
+    assert value(in_file(tmp_path / "lagoon-run-maintain.prom"), END, lagoon_job="maintain") == 1000
 
 
 @pytest.mark.parametrize(
@@ -128,7 +149,7 @@ def test_a_run_without_a_result_says_nothing_of_snapshots(tmp_path: Path, ends: 
 )
 def test_an_error_of_the_whole_run_has_its_code(tmp_path: Path, error: PipelineError, status: str, code: int) -> None:
     """`maintain` checks the warehouse before its tables: the event said misconfigured, and the metric 1 and failed."""
-    with pytest.raises(type(error)), metrics_written(str(tmp_path), [RunOutcome(job=MAINTAIN)], CLOCK_AT_1000):
+    with pytest.raises(type(error)), metrics_written(of(tmp_path), [RunOutcome(job=MAINTAIN)], CLOCK_AT_1000):
         raise error
     runs = in_file(tmp_path / "lagoon-run-maintain.prom")
     assert value(runs, "lagoon_run_exit_code", lagoon_job="maintain") == code

@@ -120,11 +120,11 @@ def test_a_snapshot_without_spark(tmp_path: Path) -> None:
     assert (queried.returncode, json.loads(queried.stdout)) == (0, {"lag": 3}), queried.stderr
     samples = in_file(tmp_path / "lagoon-result-snapshot-default.prom")
     assert value(samples, "lagoon_group_lag", kafka_cluster="default", group="g") == 3
-    assert here("metrics", "--warehouse", str(lake), "--out", str(tmp_path / "tables.prom")).returncode == 0
+    assert here("metrics", "--warehouse", str(lake), "--out", str(tmp_path / "tables.txt")).returncode == 0
     of_run = {
         ("lagoon_last_success_timestamp_seconds", frozenset({("lagoon_job", "snapshot"), ("kafka_cluster", "default")}))
     }
-    assert in_file(tmp_path / "tables.prom") == {key: samples[key] for key in samples.keys() - of_run}
+    assert in_file(tmp_path / "tables.txt") == {key: samples[key] for key in samples.keys() - of_run}
 
 
 @pytest.mark.proof

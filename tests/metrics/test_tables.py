@@ -181,6 +181,20 @@ def test_only_the_chosen_clusters(lake: Path, capsys: pytest.CaptureFixture[str]
     assert "there is no published snapshot of secnd (did you mean second?)" in capsys.readouterr().err
 
 
+def test_the_folder_of_the_metrics_of_runs(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A collector would find the samples twice there, by the settings or by the files of runs: nothing is written."""
+    settings = ("--set", f"metrics.folder={tmp_path}")
+    arguments = ["metrics", "--warehouse", str(lake), "--out"]
+    assert main([*arguments, str(tmp_path / "lagoon.prom"), *settings]) == 2
+    assert "runs write the same metrics to" in capsys.readouterr().err
+    assert main([*arguments, str(tmp_path / "lagoon.txt"), *settings]) == 0
+    of_run = tmp_path / "lagoon-result-snapshot-default.prom"
+    of_run.touch()
+    assert main([*arguments, str(tmp_path / "lagoon.prom")]) == 2
+    assert main([*arguments, str(of_run)]) == 0
+    assert sorted(file.name for file in tmp_path.iterdir()) == [of_run.name, "lagoon.txt"]
+
+
 def test_a_file_is_written(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The file has the printed text; one line reports a file that cannot be written."""
     arguments = ["metrics", "--warehouse", str(lake), "--out"]

@@ -77,7 +77,7 @@ def apply_file(arguments: ApplyArguments, clock: Clock) -> int:
     """Bring the cluster into the desired state of the file; return the exit code."""
     outcome = RunOutcome(job=APPLY, cluster=arguments.chosen.name, dry_run=arguments.options.dry_run)
     settings = arguments.chosen.settings
-    with metrics_written(settings.metrics.folder if settings else None, [outcome], clock):
+    with metrics_written(settings, [outcome], clock):
         codes = one_by_one([outcome], clock, lambda outcome: _apply(arguments, outcome, clock))
     return worst(codes)
 

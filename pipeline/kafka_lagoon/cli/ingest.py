@@ -140,7 +140,7 @@ def ingest_all(arguments: IngestArguments, clock: Clock) -> int:
         settings.ingest.local_max_bytes == 0 or settings.staging() is not None or arguments.after_restore is not None
     )
     outcomes = [RunOutcome(job=INGEST, cluster=name) for name in settings.named_clusters()]
-    written = metrics_written(settings.metrics.folder, outcomes, clock)
+    written = metrics_written(settings, outcomes, clock)
     with written, RunContext(INGEST, settings, clock, RECORD_TABLES, needs_session=needs_session) as context:
         codes = one_by_one(outcomes, clock, lambda outcome: _ingest_one(context, arguments, outcome))
     return worst_of_clusters(codes)

@@ -66,7 +66,7 @@ def maintain_arguments(given: Namespace, environ: Mapping[str, str]) -> Maintain
 def maintain_all(arguments: MaintainArguments, clock: Clock) -> int:
     """Maintain the tables one after the other; return the worst exit code."""
     run, started = RunOutcome(job=MAINTAIN, dry_run=arguments.options.dry_run), clock.monotonic()
-    with metrics_written(arguments.settings.metrics.folder, [run], clock):
+    with metrics_written(arguments.settings, [run], clock):
         run.exit_code = _maintain_tables(arguments, clock)
         run.status, run.seconds = STATUS[run.exit_code], clock.monotonic() - started
     return run.exit_code

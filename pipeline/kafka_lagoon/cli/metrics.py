@@ -13,13 +13,15 @@ from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.engines import connected
 from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.out_files import writing
+from kafka_lagoon.cli.outcome import SNAPSHOT
 from kafka_lagoon.cli.pipes import write, write_utf8
 from kafka_lagoon.cli.tables.snapshots import choose_snapshots
 from kafka_lagoon.cli.terminal import COMPLETE
+from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.metrics.exposition import exposition
 from kafka_lagoon.metrics.snapshots import missing_samples, snapshot_samples
 from kafka_lagoon.metrics.tables import RELATIONS, newest_facts, window_of_newest
-from kafka_lagoon.metrics.textfile import replace_file
+from kafka_lagoon.metrics.textfile import SUFFIX, replace_file
 from kafka_lagoon.query.window import Newest
 from kafka_lagoon.text import printable
 
@@ -34,6 +36,13 @@ def _declare(parser: ArgumentParser) -> None:
 
 def _metrics(call: Invocation) -> int:
     settings, chosen = loaded(call.options, call.environ, cluster_needed=False), call.options.cluster
+    out: Path | None = call.options.out
+    if out is not None and _is_doubled(out, settings.metrics.folder):
+        raise ConfigError(
+            [
+                f"--out {out}: runs write the same metrics to {out.parent} (metrics.folder): Prometheus takes no sample twice"
+            ]
+        )
     named = settings.named_clusters()
     with connected(settings, call.options.engine) as open_tables:
         newest = open_tables({"snapshots"}, Newest(times=[None]))
@@ -44,7 +53,6 @@ def _metrics(call: Invocation) -> int:
     samples = [sample for one in facts for sample in snapshot_samples(one, limits.max_groups, limits.max_topics)]
     wanted = [name for name in named if chosen is None or name in chosen]
     samples += missing_samples(wanted, {one.cluster for one in facts})
-    out: Path | None = call.options.out
     if out is None:
         write_utf8()  # Prometheus' text format is UTF-8
         text = exposition(samples)
@@ -53,6 +61,14 @@ def _metrics(call: Invocation) -> int:
     with writing(out):
         replace_file(out, samples)
     return COMPLETE
+
+
+def _is_doubled(out: Path, folder: str | None) -> bool:
+    """True if a collector that reads the file finds the same metrics in the files of runs beside it."""
+    if out.suffix != SUFFIX:
+        return False
+    of_runs = out.parent.glob(f"lagoon-result-{SNAPSHOT}-*{SUFFIX}")
+    return (folder is not None and Path(folder).resolve() == out.parent.resolve()) or any(one != out for one in of_runs)
 
 
 def _harmless(text: str) -> Iterator[str]:

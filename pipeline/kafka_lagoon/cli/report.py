@@ -81,7 +81,7 @@ def report_arguments(given: Namespace, environ: Mapping[str, str], clock: Clock)
 def report(arguments: ReportArguments, clock: Clock) -> int:
     """Write the page and print a line about its snapshots; return the exit code."""
     outcomes = [RunOutcome(job=REPORT)]
-    with metrics_written(arguments.settings.metrics.folder, outcomes, clock):
+    with metrics_written(arguments.settings, outcomes, clock):
         (code,) = one_by_one(outcomes, clock, lambda outcome: _report(arguments, clock, outcome))
     return code
 

@@ -28,7 +28,7 @@ def restore_all(arguments: RestoreArguments, clock: Clock, starting: StartingJvm
     settings = arguments.settings
     needs_session = settings.restore.local_max_bytes == 0 or own_folder(settings) is None
     outcome = RunOutcome(job=RESTORE, cluster=arguments.request.to_cluster, dry_run=arguments.request.is_dry_run)
-    written = metrics_written(settings.metrics.folder, [outcome], clock)
+    written = metrics_written(settings, [outcome], clock)
     opened = RunContext(RESTORE, settings, clock, WRITE_TABLES, needs_session=needs_session, starting=starting)
     with written, opened as context:
         codes = one_by_one([outcome], clock, lambda each: _restore(context, arguments, each))

@@ -15,22 +15,29 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.metrics import run
 from kafka_lagoon.metrics.exposition import Metric, Sample
-from kafka_lagoon.metrics.textfile import file_name, replace_file
+from kafka_lagoon.metrics.textfile import file_name, replace_file, replaced_place
+from kafka_lagoon.settings import Settings
 
+_CURE = {
+    True: "give the clusters names of their own, [clusters.NAME] (docs/monitoring.md)",
+    False: "it shows the last one only (docs/monitoring.md)",
+}
 _IN_TABLES = (STATUS[COMPLETE], PARTIAL)
 
 
 @contextmanager
-def metrics_written(folder: str | None, outcomes: Sequence[RunOutcome], clock: Clock) -> Iterator[None]:
+def metrics_written(settings: Settings | None, outcomes: Sequence[RunOutcome], clock: Clock) -> Iterator[None]:
     """Write the files of each outcome when its run ends, and of the others when the block ends, also by an error.
 
-    A run over many clusters may be killed by the scheduler because of one. Print a line if a file cannot be written.
+    A run over many clusters may be killed by the scheduler because of one. Print a line if a file cannot be written, or if it
+    was that of another warehouse: two clusters of the same name, `default` say, replace each other's files.
     """
+    folder = settings.metrics.folder if settings else None
 
     def write(outcome: RunOutcome) -> None:
         outcome.when_ended = None
-        if folder is not None and not outcome.dry_run:
-            _write(Path(folder), outcome, clock.now_ms() / 1000)
+        if settings is not None and folder is not None and not outcome.dry_run:
+            _write(Path(folder), outcome, clock.now_ms() / 1000, settings.place())
 
     for outcome in outcomes:
         outcome.when_ended = write
@@ -48,14 +55,17 @@ def metrics_written(folder: str | None, outcomes: Sequence[RunOutcome], clock: C
                 write(outcome)
 
 
-def _write(folder: Path, outcome: RunOutcome, now: float) -> None:
+def _write(folder: Path, outcome: RunOutcome, now: float, place: str) -> None:
     status = outcome.status or STATUS[FAILED]  # an unexpected error ended the run before it was reported
     parts = [outcome.job, *([outcome.cluster] if outcome.cluster else [])]
+    path = folder / file_name("run", *parts)
+    if other := replaced_place(path, place):
+        warn(f"metrics.folder: {path.name} had the metrics of tables in {other}: {_CURE[bool(outcome.cluster)]}")
     try:
-        replace_file(folder / file_name("run", *parts), run_samples(outcome, status, now))
+        replace_file(path, run_samples(outcome, status, now), place)
         if status in _IN_TABLES and not outcome.already_published:
             success = Sample(run.LAST_SUCCESS, _labels(outcome), now)
-            replace_file(folder / file_name("result", *parts), [success, *outcome.metrics])
+            replace_file(folder / file_name("result", *parts), [success, *outcome.metrics], place)
     except OSError as error:
         warn(f"metrics.folder: {folder}: {error.strerror}")
 

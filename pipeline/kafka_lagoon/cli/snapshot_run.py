@@ -33,7 +33,7 @@ def take_snapshots(settings: Settings, slot_ms: int, clock: Clock, starting: Sta
     slot = datetime.fromtimestamp(slot_ms / 1000, UTC).isoformat(timespec="milliseconds")
     outcomes = [RunOutcome(job=SNAPSHOT, cluster=name, slot=slot) for name in settings.named_clusters()]
     history_by_spark = limits.time_lag == "interpolate"
-    written = metrics_written(settings.metrics.folder, outcomes, clock)
+    written = metrics_written(settings, outcomes, clock)
     with written, RunContext(SNAPSHOT, settings, clock, needs_session=history_by_spark, starting=starting) as context:
         codes = at_once(outcomes, limits.clusters_at_once, clock, lambda outcome: _take_one(context, slot_ms, outcome))
         if any(outcome.snapshot_id for outcome in outcomes):
