@@ -91,6 +91,21 @@ def test_a_broker_that_another_one_does_not_name(state: FakeCluster, capsys: pyt
     assert len(connected) == 1
 
 
+@pytest.mark.usefixtures("brokers")
+def test_two_names_for_one_cluster(state: FakeCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each name has a history in the same tables: the second one is a warning, by the id of the cluster."""
+    conf = tmp_path / "lagoon.toml"
+    addresses = [f"{host}:{port}" for host, port in state.addresses.values()]
+    conf.write_text(
+        "".join(f'[clusters.{name}]\nbootstrap_servers = "{one}"\n' for name, one in zip("ab", addresses, strict=False))
+    )
+    code, results = doctor(capsys, "--conf", str(conf))
+    (found,) = results["cluster id"]
+    assert (code, found["subject"], found["status"]) == (3, "b", "warning")
+    assert found["observed"] == "fake, as a has: the tables get everything about this cluster twice"
+    assert found["to_do"].startswith("keep one of [clusters.a] and [clusters.b]")
+
+
 def test_settings_with_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every fault is a line, and checks that need no settings are still made."""
     conf = tmp_path / "lagoon.toml"

@@ -67,10 +67,11 @@ def machine() -> Iterator[Result]:
 def examine(examination: Examination) -> Iterator[Result]:
     """Check the clusters and places that the settings name."""
     servers: Servers = {}
+    names = dict[str, str]()
     for name, kafka in examination.clusters.items():
         yield from run_alone(Check("secrets", name), partial(_secrets, name, kafka, examination.conf))
         yield from run_alone(Check("certificate", name), partial(_own_certificate, name, kafka, examination.clock))
-        yield from run_alone(Check("connection", name), partial(_cluster, examination, name, kafka, servers))
+        yield from run_alone(Check("connection", name), partial(_cluster, examination, name, kafka, servers, names))
     if not examination.clusters:
         yield Check("connection", "clusters").not_checked("no cluster is known", "give --conf FILE, or -b HOST:PORT")
     yield from _places(examination)
@@ -97,8 +98,10 @@ def _own_certificate(name: str, kafka: "KafkaSettings", clock: Clock) -> Iterato
     return of_client(name, kafka, clock.now_ms())
 
 
-def _cluster(examination: Examination, name: str, kafka: "KafkaSettings", servers: "Servers") -> Iterator[Result]:
-    """Check the bootstrap servers, then the brokers, then clock and permissions."""
+def _cluster(
+    examination: Examination, name: str, kafka: "KafkaSettings", servers: "Servers", names: dict[str, str]
+) -> Iterator[Result]:
+    """Check the bootstrap servers, then the brokers, then clock and permissions; `names` has cluster ids with their names."""
     from kafka_lagoon.client.agreement import agree_on_brokers  # noqa: PLC0415
     from kafka_lagoon.client.cluster import Cluster  # noqa: PLC0415
     from kafka_lagoon.client.request_stats import RequestStats  # noqa: PLC0415
@@ -112,6 +115,11 @@ def _cluster(examination: Examination, name: str, kafka: "KafkaSettings", server
         return
     with Cluster.connect(kafka, examination.clock, RequestStats(), examination.deadline()) as cluster:
         agree_on_brokers(cluster, examination.deadline())
+        if cluster.cluster_id is not None and (other := names.setdefault(cluster.cluster_id, name)) != name:
+            yield Check("cluster id", name).warning(
+                f"{cluster.cluster_id}, as {other} has: the tables get everything about this cluster twice",
+                f"keep one of [clusters.{other}] and [clusters.{name}], unless both histories are wanted",
+            )
         servers[name] = connections.brokers(cluster)
         for refusal in cluster.refusals:
             subject = Check("connection", f"{name}: {refusal.scope}")

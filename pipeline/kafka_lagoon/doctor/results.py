@@ -21,6 +21,7 @@ CHECKS: Mapping[str, str] = {
     "secrets. No value is ever printed",
     "connection": "each bootstrap server, then each broker at the address that it advertises: name, TCP, TLS (chain and host "
     "name), ApiVersions, SASL; the release",
+    "cluster id": "a warning where two names of the settings are one cluster, whose history would be written twice",
     "certificate": "when the first certificate of each broker's chain expires, and the client's own: a warning from 30 days "
     "before",
     "clock": "the difference between this machine's clock and the active controller's: a warning above 5 seconds",

@@ -126,7 +126,7 @@ def _changed_lists(condition: str) -> str:
 
 
 def first_compared(ask: Ask, condition: str, values: Sequence[int | str]) -> datetime | None:
-    """The begin of the first snapshot that tables of these snapshots, and of their days, are compared with; None without one."""
+    """The begin of the first snapshot that tables of these snapshots, and of their days, are compared with; None if none is."""
     statement = f"""
         SELECT min(begin) FROM (
           SELECT steps.previous_captured_at AS begin
