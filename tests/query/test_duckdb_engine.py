@@ -310,7 +310,9 @@ def protocol_of(folder: Path) -> Iterator[tuple[Path, list[dict[str, Any]]]]:
         yield file, [json.loads(line) for line in file.read_text().splitlines()]
 
 
-@pytest.mark.parametrize("feature", ["deletionVectors", "columnMapping", "typeWidening"])
+@pytest.mark.parametrize(
+    "feature", ["deletionVectors", "columnMapping", "typeWidening", "notYetThought", "catalogManaged"]
+)
 def test_what_duckdb_would_read_wrongly_is_refused(lake: Path, tmp_path: Path, feature: str) -> None:
     """Deleted rows would come back, and renamed columns would be null: such a table is only read by Spark."""
     folder = shutil.copytree(lake, tmp_path / "lake")
@@ -322,7 +324,9 @@ def test_what_duckdb_would_read_wrongly_is_refused(lake: Path, tmp_path: Path, f
             if "metaData" in action and feature == "columnMapping":
                 action["metaData"]["configuration"]["delta.columnMapping.mode"] = "name"
         file.write_text("\n".join(map(json.dumps, actions)))
-    with pytest.raises(TableError, match=feature) as raised:
+    named = {"catalogManaged": "catalog-managed", "columnMapping": "Column mapping|columnMapping"}.get(feature, feature)
+    # Deltalake refuses mapped columns without names of their own as a fault of the log.
+    with pytest.raises(TableError if feature == "columnMapping" else NeedsSpark, match=named) as raised:
         ask(folder, "FROM records")
     assert "\n" not in str(raised.value)
 

@@ -54,6 +54,8 @@ _DECIMAL = re.compile(r"decimal\(\d{1,2},\d{1,2}\)")
 # Names that DuckDB does not take literally: it expands patterns, reads all files of a folder, cuts names at a NUL, or loops.
 _DOUBTFUL = re.compile(r"[*?\[\0]|(^|/)\.?$")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # errors of deltalake have colours for terminals
+# A feature, or a version of the protocol, that a newer Delta may know; and a table whose commits a catalog has.
+_UNKNOWN_FEATURE = re.compile("Unsupported|catalog-managed")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 
 
@@ -96,6 +98,8 @@ def select_rows(
         added = pa.table(delta.get_add_actions())
     except (DeltaError, OSError, ValueError) as error:
         reason = " ".join(_COLOUR.sub("", str(error)).split())
+        if _UNKNOWN_FEATURE.search(reason):
+            raise NeedsSpark(f"table {name} has what deltalake cannot read: {reason}") from error
         raise TableError(f"table {name} at {folder} cannot be read: {reason}") from error
     faults = differences(table, schema["fields"], partition_by) if table else []
     if faults:
