@@ -245,6 +245,13 @@ def test_a_variable_names_a_cluster_as_the_file_spells_it(tmp_path: Path, in_fil
     assert clusters[named].bootstrap_servers == "other:9092"
 
 
+def test_variables_that_differ_in_capitals_only(tmp_path: Path) -> None:
+    """Which one is meant is not known, and the last one of the alphabet was taken."""
+    environ = {"LAGOON_WAREHOUSE": "/a", "LAGOON_warehouse": "/b", "LAGOON_KAFKA__BOOTSTRAP_SERVERS": "a:1"}
+    line = "environment variables LAGOON_WAREHOUSE and LAGOON_warehouse are one setting: capitals do not matter"
+    assert faults(tmp_path, "", environ) == [line]
+
+
 @pytest.mark.parametrize("value", WRONG)
 def test_sections_that_are_none(tmp_path: Path, value: str) -> None:
     """A value in place of a section is refused in plain words, from any source; a text in place of [owners] names a file."""

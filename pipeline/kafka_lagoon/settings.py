@@ -313,12 +313,14 @@ def _properties(path: Path, problems: list[str]) -> dict[str, Any]:
 def _environment(
     environ: Mapping[str, str], of_file: Mapping[str, Any], problems: list[str]
 ) -> Iterator[tuple[list[str], str]]:
-    known = _names()
+    known, spelled = _names(), dict[str, str]()
     for name in sorted(environ):
         path = name.removeprefix(ENV_PREFIX).lower().split("__")
         if not is_setting(name):
             continue
-        if path[0] in known:
+        if (other := spelled.setdefault(name.upper(), name)) != name:
+            problems.append(f"environment variables {other} and {name} are one setting: capitals do not matter")
+        elif path[0] in known:
             yield _spelled(path, of_file), environ[name]
         else:
             problems.append(f"environment variable {name}: no such setting{did_you_mean(path[0], known)}")

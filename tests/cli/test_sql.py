@@ -175,6 +175,13 @@ def test_csv_can_be_read_back(sql) -> None:
     assert out.splitlines(keepends=True)[-1] == 'billing,,"",,"a,""b"\r\n'
 
 
+def test_a_column_of_nulls_has_a_line_for_each(sql) -> None:
+    """A line without any character is none to most readers."""
+    code, out, _ = sql("SELECT NULL AS a FROM range(2)", "--format", "csv")
+    assert (code, out) == (0, 'a\r\n""\r\n""\r\n')
+    assert list(csv.DictReader(io.StringIO(out, newline=""))) == [{"a": ""}] * 2
+
+
 @pytest.mark.parametrize("ending", sorted({ending for one in FORMATS.values() for ending in one.suffixes}))
 def test_a_file_whose_name_is_not_utf_8(sql, tmp_path: Path, ending: str) -> None:
     """Names of files are bytes; Python keeps those that are no text as lone surrogates, which Arrow refused."""
@@ -200,7 +207,7 @@ def test_intervals_are_spelled_alike_in_every_format(sql, tmp_path: Path) -> Non
     assert sql("--out", str(out), statement) == (0, "", "")
     assert pq.read_table(out).to_pylist() == [{"a": "1 day 00:00:13.64"}, {"a": None}]
     assert sql(statement)[1] == "a\n1 day 00:00:13.64\nnull\n"
-    assert sql("--format", "csv", statement)[1] == "a\r\n1 day 00:00:13.64\r\n\r\n"
+    assert sql("--format", "csv", statement)[1] == 'a\r\n1 day 00:00:13.64\r\n""\r\n'
     assert sql("--json", statement)[1].splitlines()[0] == '{"a": "1 day 00:00:13.64"}'
     code, _, complaint = sql("--out", str(out), "SELECT [INTERVAL 1 DAY] AS a")
     assert (code, complaint.count("\n")) == (1, 1)

@@ -52,7 +52,10 @@ def plan_lines(rows: Rows) -> Iterator[str]:
 
 
 def csv_blocks(rows: Rows, spell: Callable[[str], str] = str) -> Iterator[str]:
-    """RFC 4180; null is an empty field, an empty text is quoted, as in PostgreSQL."""
+    """RFC 4180; null is an empty field, an empty text is quoted, as in PostgreSQL.
+
+    A null alone in its row is quoted, too, as Python's csv does: many readers skip empty lines.
+    """
     yield _csv_line([_csv_cell(spell(name)) for name in rows.schema.names])
     for columns in _columns(rows):
         fields = [[_csv_field(value, spell) for value in column] for column in columns]
@@ -190,7 +193,7 @@ def _csv_cell(text: str) -> str:
 
 
 def _csv_line(fields: Sequence[str]) -> str:
-    return ",".join(fields) + "\r\n"
+    return (",".join(fields) or '""') + "\r\n"
 
 
 @frozen
