@@ -445,3 +445,27 @@ def test_files_behind_a_link_are_not_removed(
     assert removed.count == 1 + is_planted_late
     assert not (days[0] / "old").exists()
     assert (private / "old").read_text() == "content"
+
+
+def test_old_files_of_a_change_data_feed_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are in a folder of their own that no file of a version is in; those of the last days stay for readers of the feed."""
+    private, table = tmp_path / "private", tmp_path / "records"
+    feed = table / "_change_data"
+    for folder in (private, table / "_delta_log", feed / f"{INGEST_DATE}=2026-01-01"):
+        folder.mkdir(parents=True)
+    (feed / f"{INGEST_DATE}=2026-01-02").symlink_to(private)
+    old = [private / "a", feed / "a", feed / f"{INGEST_DATE}=2026-01-01" / "a"]
+    for file in old:
+        file.write_text("content")
+        os.utime(file, (1, 1))
+    (feed / "new").write_text("content")
+    monkeypatch.setattr(maintain_module, "removed_since", lambda *_: [])
+    kernel = SimpleNamespace(storage=_Folders(jvm=None, conf=None), live_files=lambda _: [])
+    warehouse: Any = SimpleNamespace(
+        kernel=kernel, locations={"records": f"file:{table}"}, state=lambda _: SimpleNamespace()
+    )
+    options, clock = MaintainOptions(keep_hours=1, force=True), SimpleNamespace(now_ms=lambda: time.time_ns() // 10**6)
+    removed = maintain_module._vacuum(warehouse, RECORDS_TABLE, options, cast("Any", clock))
+    assert removed.count == 2
+    assert [file.exists() for file in old] == [True, False, False]
+    assert (feed / "new").exists()

@@ -40,6 +40,7 @@ ON_DRIVER_BYTES = 64 << 20
 _ROW_GROUP_BYTES = 32 << 20
 _INTERVAL = re.compile(r"(?:interval )?(\d+) (second|minute|hour|day|week)s?")  # value of a table's property
 _SECONDS_OF = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
+_CHANGES = "_change_data"  # the folder of a table's change data feed
 # Files of commits that log stores are about to rename, and Hadoop's checksums of them.
 _TEMPORARY = (".tmp", ".tmp.crc")
 
@@ -245,9 +246,16 @@ def _vacuum(warehouse: Warehouse, table: Table, options: MaintainOptions, clock:
     if not options.dry_run:
         storage = warehouse.kernel.storage
         for file in unneeded:
-            if not storage.is_link(file.url.rpartition("/")[0]):  # it may have been put there since
+            if not _is_behind_link(storage, file.url):  # it may have been put there since
                 storage.delete(file.url)
     return Files(count=len(unneeded), size=sum(file.size for file in unneeded))
+
+
+def _is_behind_link(storage: Storage, url: str) -> bool:
+    """True if the folder of a file, or that of the change data which it is in, is a link."""
+    folder = url.rpartition("/")[0]
+    above = folder.rpartition("/")[0]
+    return storage.is_link(folder) or (above.endswith(f"/{_CHANGES}") and storage.is_link(above))
 
 
 def _kept_by_property(warehouse: Warehouse, table: Table) -> int:
@@ -260,12 +268,14 @@ def _kept_by_property(warehouse: Warehouse, table: Table) -> int:
 
 
 def _unneeded(warehouse: Warehouse, table: Table, before_ms: int) -> list[Stored]:
-    """Files from before `before_ms` that no version since then names, and parts of commits that are as old."""
+    """Files from before `before_ms` that no version since then names; parts of commits and of change data that are as old."""
     storage, location = warehouse.kernel.storage, warehouse.locations[table.name]
-    folders = [f"{location}/{name}" for name in storage.names(location) if name.startswith(f"{table.partition_by}=")]
+    names = storage.names(location)
+    folders = [f"{location}/{name}" for name in names if name.startswith(f"{table.partition_by}=")]
     files = (file for folder in folders if not storage.is_link(folder) for file in storage.listed(folder))
     old = [file for file in files if file.modified_at_ms <= before_ms and not _is_hidden(file)]
-    parts = [file for file in _parts_of_commits(storage, location) if file.modified_at_ms <= before_ms]
+    parts = [*_parts_of_commits(storage, location), *(_changes(storage, location) if _CHANGES in names else ())]
+    parts = [file for file in parts if file.modified_at_ms <= before_ms]
     if not old:
         return parts
     needed = {file.url(location) for file in warehouse.kernel.live_files(warehouse.state(table.name))}
@@ -278,6 +288,15 @@ def _parts_of_commits(storage: Storage, location: str) -> list[Stored]:
     """Temporary files of a table's log: a writer that was killed before it gave its commit a name leaves one."""
     log = f"{location}/_delta_log"
     return [file for file in storage.listed(log) if file.url.startswith(f"{log}/.") and file.url.endswith(_TEMPORARY)]
+
+
+def _changes(storage: Storage, location: str) -> Iterator[Stored]:
+    """Files of a table's change data feed, which versions name beside their rows. VACUUM, too, removes them by their age."""
+    feed = f"{location}/{_CHANGES}"
+    if not storage.is_link(feed):
+        for folder in (feed, *(f"{feed}/{name}" for name in storage.names(feed) if "=" in name)):
+            if not storage.is_link(folder):
+                yield from storage.listed(folder)
 
 
 def _is_hidden(file: Stored) -> bool:
