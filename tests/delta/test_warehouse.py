@@ -121,7 +121,8 @@ def test_columns_of_a_newer_version_are_added(spark: SparkSession, tmp_path: Pat
 class Refusing:
     """Stands for the session and the kernel of a table that lacks a column, which this user may not add."""
 
-    def __init__(self, *, is_added: bool) -> None:
+    def __init__(self, *, is_added: bool, forgets: bool = False) -> None:
+        self.forgets = forgets
         self.is_added, self.statements = is_added, list[str]()
         self.storage = self
 
@@ -145,9 +146,9 @@ class Refusing:
             snapshot=None,
         )
 
-    def table_property(self, _: State, key: str) -> str:
-        """Return something for each property."""
-        return key
+    def table_property(self, _: State, key: str) -> str | None:
+        """Return something for each property that a table of ours may have, and with `forgets` for that of transactions."""
+        return None if "setTransaction" in key and not self.forgets else key
 
 
 def test_a_column_that_cannot_be_added() -> None:
@@ -166,6 +167,18 @@ def test_a_column_that_cannot_be_added() -> None:
         with nullcontext() if is_added else pytest.raises(TableError, match=cause):
             prepare_tables(warehouse, [BY_NAME["brokers"]], CLOCK)
         assert refusing.statements[0].startswith("ALTER TABLE `c`.`s`.brokers ADD COLUMNS (rack STRING")
+
+
+def test_a_table_that_forgets_transactions_is_refused() -> None:
+    """Transaction ids are the fence of a slot: without them a repeated run would publish it again."""
+    table: Any = Refusing(is_added=True, forgets=True)
+    locations = dict.fromkeys(BY_NAME, "s3a://b/brokers")
+    warehouse = Warehouse(
+        session=table, kernel=table, name="`c`.`s`", in_catalog=True, identifiers=locations, locations=locations
+    )
+    cure = r"ALTER TABLE brokers UNSET TBLPROPERTIES \('delta.setTransactionRetentionDuration'\)$"
+    with pytest.raises(TableError, match=cure):
+        prepare_tables(warehouse, [BY_NAME["brokers"]], CLOCK)
 
 
 def test_a_table_that_is_not_ours_is_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ from kafka_lagoon.warehouse_urls import in_s3
 PARALLEL = 4
 COMMIT_LOCK_WAIT_MS = 60_000
 LONGEST_COMMIT_WAIT_MS = 3_600_000  # for a run without a deadline: the records that it has read are worth the wait
+_FORGETS = "delta.setTransactionRetentionDuration"
 _HADOOP_MODULES = {"s3a": "hadoop-aws", "abfss": "hadoop-azure", "abfs": "hadoop-azure", "gs": "hadoop-gcp"}
 
 
@@ -314,6 +315,11 @@ def _prepare(warehouse: Warehouse, table: Table) -> None:
         warehouse.kernel.create(location, table.delta_schema(), table.partition_by, properties)
         return
     missing = columns_to_add(table, state)
+    if warehouse.kernel.table_property(state, _FORGETS) is not None:
+        raise TableError(
+            f"table {table.name} at {location} has {_FORGETS}, after which Delta forgets what runs have committed, and a "
+            f"repeated run could commit it again: ALTER TABLE {table.name} UNSET TBLPROPERTIES ('{_FORGETS}')"
+        )
     if missing and warehouse.session is None:
         raise NeedsSession(f"table {table.name} at {location} lacks columns, which Spark adds")
     declared = declare_properties(warehouse, table, state)
