@@ -16,6 +16,7 @@ from kafka_lagoon.apply.plan import PlanResult
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.cli.plan import json_lines, plan_lines
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.query.duckdb_tables import TableQuery
 from tests.closed import modes_bind
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
@@ -163,6 +164,19 @@ def test_a_delta_table(server: str, tmp_path: Path, capsys: pytest.CaptureFixtur
     write_deltalake(str(tmp_path / "other"), pa.table({"name": ["x"]}))
     assert main(["plan", str(tmp_path / "other"), "-b", server]) == 2
     assert "the columns must be section, name, key, value" in capsys.readouterr().err
+
+
+def test_a_delta_table_leads_to_no_other_file(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DuckDB reads the files of the table's folder only, whatever its log has made of the query."""
+    outside = tmp_path / "outside.csv"
+    outside.write_text("section,name,key,value\ntopics,new,partitions,1\n")
+    write_deltalake(str(tmp_path / "desired"), pa.table({"section": ["topics"]}))
+    query = TableQuery(f"SELECT * FROM read_csv('{outside}')")
+    monkeypatch.setattr("kafka_lagoon.query.duckdb_tables.select_rows", lambda *_: query)
+    assert main(["plan", str(tmp_path / "desired"), "-b", server]) == 2
+    assert "Permission Error: Cannot access file" in capsys.readouterr().err
 
 
 def test_files_of_desired_state_are_utf8_in_every_locale(server: str, monkeypatch: pytest.MonkeyPatch) -> None:

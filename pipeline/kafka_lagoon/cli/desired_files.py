@@ -25,11 +25,12 @@ def desired_of(place: str, now_ms: int) -> DesiredState:
 def _rows(folder: Path) -> list[DesiredRow]:
     import duckdb  # noqa: PLC0415  an extra
 
+    from kafka_lagoon.query.duckdb_engine import confined_to  # noqa: PLC0415
     from kafka_lagoon.query.duckdb_tables import select_rows  # noqa: PLC0415
 
     names = ", ".join(f"CAST({name} AS VARCHAR)" for name in DesiredRow._fields)
     try:
-        with duckdb.connect() as database:
+        with confined_to(folder) as database:
             selected = select_rows(database, str(folder), folder).sql
             rows = database.sql(f"SELECT {names} FROM ({selected})").fetchall()  # noqa: S608
     except duckdb.Error as error:

@@ -232,6 +232,13 @@ def _connect() -> duckdb.DuckDBPyConnection:
     return connection
 
 
+def confined_to(folder: Path) -> duckdb.DuckDBPyConnection:
+    """Open a database in memory that reads the files of one folder, and nothing else."""
+    connection = _connect()
+    _confine(connection, folder)
+    return connection
+
+
 def _limit(connection: duckdb.DuckDBPyConnection, spills: str, limits: Limits) -> None:
     """Restrict a connection to its share of the machine."""
     sizes = {"memory_limit": limits.memory_mb, "max_temp_directory_size": limits.spill_mb}
