@@ -100,10 +100,10 @@ def test_two_names_for_one_cluster(state: FakeCluster, tmp_path: Path, capsys: p
         "".join(f'[clusters.{name}]\nbootstrap_servers = "{one}"\n' for name, one in zip("ab", addresses, strict=False))
     )
     code, results = doctor(capsys, "--conf", str(conf))
-    (found,) = results["cluster id"]
-    assert (code, found["subject"], found["status"]) == (3, "b", "warning")
-    assert found["observed"] == "fake, as a has: the tables get everything about this cluster twice"
-    assert found["to_do"].startswith("keep one of [clusters.a] and [clusters.b]")
+    (warning,) = results["cluster id"]
+    assert (code, warning["subject"], warning["status"]) == (3, "b", "warning")
+    assert warning["observed"] == "fake, as a has: the tables get everything about this cluster twice"
+    assert warning["to_do"].startswith("keep one of [clusters.a] and [clusters.b]")
 
 
 def test_settings_with_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
