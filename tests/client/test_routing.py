@@ -4,6 +4,7 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +20,9 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.routes import ByController, ByCoordinator, ByLeader
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.produce.transactions import Transaction, end_all, fence_all
 from kafka_lagoon.protocol.error_codes import ERROR_CODES
+from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
 from kafka_lagoon.protocol.messages.list_offsets import (
     LIST_OFFSETS,
@@ -510,6 +513,47 @@ def test_nothing_to_ask_is_no_request(state: FakeCluster, connect: Connect) -> N
     assert list_offsets(cluster, [], [HIGH_WATERMARK], soon())[HIGH_WATERMARK].failures == {}
     assert len(state.requests) == requests
     assert ByLeader(cluster).node_of(TopicPartition("absent", 0)) is None
+
+
+@pytest.mark.parametrize("version", [3, 4])
+@pytest.mark.parametrize("code", [24, 30, 53], ids=lambda code: ERROR_CODES[code].name)
+def test_an_id_whose_coordinator_is_refused_fails_at_once(
+    state: FakeCluster, connect: Connect, version: int, code: int
+) -> None:
+    """The reason of FindCoordinator is that of the failure; other ids are answered."""
+
+    def refuse(answer: Any) -> Any:
+        coordinators = tuple(replace(one, error_code=code, node_id=-1) for one in answer.coordinators)
+        return replace(answer, coordinators=coordinators, error_code=0 if coordinators else code)
+
+    state.groups = {"ours": FakeGroup(coordinator_id=2)}
+    state.highest[FIND_COORDINATOR.key] = version
+    state.faults.append(Fault(FIND_COORDINATOR.key, Altered(refuse), times=ALWAYS))
+    cluster = connect(default_api_timeout_ms=60_000)
+    cluster.learn_coordinators({"ours": 2})
+    gathered = committed_offsets(cluster, ["ours", "mine"], soon(60_000))
+    assert set(gathered.answers) == {"ours"}
+    (failure,) = gathered.failures
+    assert (failure.api, failure.code) == ("FindCoordinator", code)
+    assert (failure.scope, failure.attempts) == (Scope.group("mine"), 1)
+
+
+def test_transactions_whose_coordinator_is_refused_are_not_waited_for(state: FakeCluster, connect: Connect) -> None:
+    """Without permission on the transactional id, an end and a fence fail at once and say which permission is missing."""
+
+    def refuse(answer: Any) -> Any:
+        some = tuple(replace(one, error_code=53, node_id=-1) for one in answer.coordinators)
+        return replace(answer, coordinators=some)
+
+    cluster = connect(default_api_timeout_ms=60_000)
+    state.faults.append(Fault(FIND_COORDINATOR.key, Altered(refuse), times=ALWAYS))
+    transaction = Transaction(transactional_id="mine", producer_id=9_000, epoch=0, timeout_ms=60_000, is_implicit=False)
+    fenced = fence_all(cluster, ["mine"], 60_000, soon(60_000))
+    ended = end_all(cluster, [transaction], soon(60_000), committed=True)
+    for failure in [*fenced, *ended.values()]:
+        assert (failure.transactional_id, failure.code) == ("mine", 53)
+        assert "WRITE on the transactional id is missing" in str(failure)
+    assert state.count(FIND_COORDINATOR.key) == 4
 
 
 def test_request_statistics_do_not_grow_with_requests(connect: Connect) -> None:

@@ -6,10 +6,11 @@ meanwhile gets no offset of the former topic.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Scope, failure_of
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
@@ -95,9 +96,14 @@ class ByGroup(ByCoordinator):
             return Scope.group_partition(item.group_id, item.topic, item.partition)
         return Scope.group(item.group_id)
 
-    def refresh(self, items: Sequence[Any], deadline: Deadline) -> None:
+    def refresh(self, items: Sequence[Any], deadline: Deadline) -> Mapping[Any, Failure]:
         """Look up the coordinators of their groups."""
-        super().refresh(sorted({item.group_id for item in items}), deadline)
+        refused = super().refresh(sorted({item.group_id for item in items}), deadline)
+        return {
+            item: replace(refused[item.group_id], scope=self.scope_of(item))
+            for item in items
+            if item.group_id in refused
+        }
 
 
 def alter_offsets(

@@ -5,7 +5,7 @@ brokers have no other way to refuse.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka_lagoon.admin.repeated_items import names_any_twice
 from kafka_lagoon.client.cluster import Cluster
@@ -146,9 +146,9 @@ class _ByReplica:
         """The partition, and the broker of its replica."""
         return Scope.of_partition(item.topic, item.partition, f"on broker {item.broker_id}")
 
-    def refresh(self, items: Sequence[Replica], deadline: Deadline) -> None:
+    def refresh(self, items: Sequence[Replica], deadline: Deadline) -> Mapping[Any, Failure]:
         """Ask for the brokers that exist now."""
-        self._brokers.refresh([item.broker_id for item in items], deadline)
+        return self._brokers.refresh([item.broker_id for item in items], deadline)
 
 
 def replica_places(

@@ -218,9 +218,9 @@ class _ByLeaderOf(ByLeader):
         """The partition."""
         return super().scope_of(item.partition)
 
-    def refresh(self, items: Sequence[Any], deadline: Deadline) -> None:
+    def refresh(self, items: Sequence[Any], deadline: Deadline) -> Mapping[Any, Failure]:
         """Ask for the metadata of the partitions' topics."""
-        super().refresh([item.partition for item in items], deadline)
+        return super().refresh([item.partition for item in items], deadline)
 
 
 def abort_transactions(

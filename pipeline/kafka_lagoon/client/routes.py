@@ -4,19 +4,20 @@ An API alone does not decide that: DescribeConfigs goes to any broker except for
 `gather` passes a route (`Route` in client/routing.py).
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Scope
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import (
     BROKER_NOT_AVAILABLE,
     COORDINATOR_NOT_AVAILABLE,
     LEADER_NOT_AVAILABLE,
     NOT_CONTROLLER,
+    error_code,
 )
-from kafka_lagoon.protocol.messages.find_coordinator import GROUP, TRANSACTION
+from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP, TRANSACTION
 from kafka_lagoon.topic_partition import TopicPartition
 
 
@@ -33,9 +34,10 @@ class ByLeader:
         """The partition."""
         return Scope.of_partition(item.topic, item.partition)
 
-    def refresh(self, items: Sequence[TopicPartition], deadline: Deadline) -> None:
+    def refresh(self, items: Sequence[TopicPartition], deadline: Deadline) -> Mapping[Any, Failure]:
         """Ask for the metadata of these partitions' topics."""
         self._cluster.refresh_elsewhere({item.topic for item in items}, deadline)
+        return {}
 
 
 class ByCoordinator:
@@ -53,13 +55,24 @@ class ByCoordinator:
 
     def scope_of(self, item: str) -> Scope:
         """The group or the transactional id."""
-        return Scope.transaction(item) if self._key_type == TRANSACTION else Scope.group(item)
+        return self._scope_of_key(item)
 
-    def refresh(self, items: Sequence[str], deadline: Deadline) -> None:
-        """Ask another broker than last time for the brokers, whose addresses may have changed, and for the coordinators."""
+    def refresh(self, items: Sequence[str], deadline: Deadline) -> Mapping[Any, Failure]:
+        """Ask another broker than last time for the brokers, whose addresses may have changed, and for the coordinators.
+
+        Refused for good are ids without permission, for example, and ids that brokers do not allow.
+        """
         asked_before = {self._cluster.answered_by}
         self._cluster.refresh((), deadline, asked_before)
-        self._cluster.find_coordinators(items, deadline, self._key_type, asked_before)
+        codes = self._cluster.find_coordinators(items, deadline, self._key_type, asked_before)
+        return {
+            key: failure_of(FIND_COORDINATOR, self._scope_of_key(key), code)
+            for key, code in codes.items()
+            if not error_code(code).retriable
+        }
+
+    def _scope_of_key(self, key: str) -> Scope:
+        return Scope.transaction(key) if self._key_type == TRANSACTION else Scope.group(key)
 
 
 class ByAny:
@@ -80,10 +93,11 @@ class ByAny:
         """The broker that was chosen."""
         return self._node_id
 
-    def refresh(self, items: Sequence[Hashable], deadline: Deadline) -> None:  # noqa: ARG002
+    def refresh(self, items: Sequence[Hashable], deadline: Deadline) -> Mapping[Any, Failure]:  # noqa: ARG002
         """Ask for the brokers, and choose again."""
         self._cluster.refresh((), deadline)
         self._node_id = self._chosen()
+        return {}
 
     def _chosen(self) -> int | None:
         """The next broker that did not fail last time, or else the next one: the same broker may not know an item yet."""
@@ -113,9 +127,10 @@ class ByController:
         node_id = self._cluster.controller_id
         return node_id if node_id in self._cluster.brokers else None
 
-    def refresh(self, items: Sequence[Hashable], deadline: Deadline) -> None:  # noqa: ARG002
+    def refresh(self, items: Sequence[Hashable], deadline: Deadline) -> Mapping[Any, Failure]:  # noqa: ARG002
         """Ask for the controller."""
         self._cluster.refresh_elsewhere((), deadline)
+        return {}
 
 
 class ByBroker:
@@ -134,6 +149,7 @@ class ByBroker:
         """The broker."""
         return Scope.broker(item)
 
-    def refresh(self, items: Sequence[int], deadline: Deadline) -> None:  # noqa: ARG002  one request for all
+    def refresh(self, items: Sequence[int], deadline: Deadline) -> Mapping[Any, Failure]:  # noqa: ARG002  one request for all
         """Ask for the brokers that exist now."""
         self._cluster.refresh((), deadline)
+        return {}

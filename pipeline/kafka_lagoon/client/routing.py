@@ -76,8 +76,8 @@ class Route(Protocol[J]):
     def scope_of(self, item: J) -> Scope:
         """The scope of a failure of the item."""
 
-    def refresh(self, items: Sequence[J], deadline: Deadline) -> None:
-        """Look up the brokers of these items again."""
+    def refresh(self, items: Sequence[J], deadline: Deadline) -> "Mapping[Any, Failure]":
+        """Look up the brokers of these items again; returns the items that the brokers refuse for good, and why."""
 
 
 class Intake(ABC, Generic[I, A]):
@@ -192,7 +192,9 @@ def gather(
         if not deadline.pause(next(pauses)):
             _give_up(cluster, route, gatherings, attempts, started)
             break
-        _refresh(route, gatherings, deadline)
+        _refresh(cluster, route, gatherings, deadline, attempts, started)
+        if not any(gathering.open for gathering in gatherings):
+            break
     for gathering in gatherings:
         _count(cluster, gathering)
     return [
@@ -385,14 +387,27 @@ def _give_up(
             _fail(cluster, route, gathering, item, attempts, started)
 
 
-def _refresh(route: Route[I], gatherings: Sequence[_Gathering[I, Any]], deadline: Deadline) -> None:
+def _refresh(
+    cluster: Cluster,
+    route: Route[I],
+    gatherings: Sequence[_Gathering[I, Any]],
+    deadline: Deadline,
+    attempts: int,
+    started: float,
+) -> None:
+    """Look up brokers that may have changed. Items whose broker no answer will name fail with the reason of the look-up."""
     stale = [item for gathering in gatherings for item in gathering.open if _is_stale(gathering.refusals[item][1])]
     if not stale:
         return
     try:
-        route.refresh(list(dict.fromkeys(stale)), deadline)
+        refused = route.refresh(list(dict.fromkeys(stale)), deadline)
     except (ConnectionFailed, BrokerError, UnsupportedVersion, WireError):
         return  # the next round asks the same brokers and keeps their refusals; the deadline ends it
+    for gathering in gatherings if refused else ():
+        for item in gathering.open:
+            if item in refused:
+                _keep_failure(cluster, gathering, item, refused[item], attempts, started)
+        gathering.open = [item for item in gathering.open if item not in refused]
 
 
 def _is_stale(refusal: PipelineError | int) -> bool:
@@ -405,18 +420,21 @@ def _fail(
     cluster: Cluster, route: Route[I], gathering: _Gathering[I, Any], item: I, attempts: int, started: float
 ) -> None:
     node_id, refusal = gathering.refusals[item]
-    gathering.failures[item] = failure_of(
-        gathering.request.api,
-        route.scope_of(item),
-        refusal,
-        node_id=node_id,
+    explanation = gathering.intake.messages.get(item)
+    failure = failure_of(gathering.request.api, route.scope_of(item), refusal, node_id=node_id, explanation=explanation)
+    _keep_failure(cluster, gathering, item, failure, attempts, started)
+
+
+def _keep_failure(
+    cluster: Cluster, gathering: _Gathering[I, Any], item: I, failure: Failure, attempts: int, started: float
+) -> None:
+    gathering.failures[item] = replace(
+        failure,
         attempts=attempts,
         elapsed_ms=int((cluster.clock.monotonic() - started) * 1000),
         may_be_done=item in gathering.unsure,
-        explanation=gathering.intake.messages.get(item),
+        is_required=gathering.request.required,
     )
-    if gathering.request.required:
-        gathering.failures[item] = replace(gathering.failures[item], is_required=True)
 
 
 def merged(several: Iterable[Gathered[I, A]]) -> Gathered[I, A]:
