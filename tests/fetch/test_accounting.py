@@ -40,7 +40,10 @@ def planned(start: int = 0, end: int = 30, *, partition: int = 0, log_start: int
 
 
 def plan_of(
-    *ranges: PlannedRange, events: tuple[Event, ...] = (), archived: dict[str, Archived] | None = None, **ids: str
+    *ranges: PlannedRange,
+    events: tuple[Event, ...] = (),
+    archived: dict[str, Archived] | None = None,
+    **ids: str | None,
 ) -> Plan:
     topic_ids = {one.topic: "new" for one in ranges} | ids
     return Plan(
@@ -312,6 +315,33 @@ def test_a_deleted_topic_is_closed_once():
     deleted = Archived(topic_id="old", partitions={0: Position(next_offset=10)}).deleted()
     result = reconciled(plan_of(events=(event(TOPIC_DELETED),), archived={"t": deleted}, t="old"))
     assert result.topics == {"t": deleted}
+
+
+def test_a_topic_without_an_id_that_is_deleted_while_it_is_read_is_closed():
+    """All its partitions end, also those that were read to their ends or had nothing to read: the next topic begins anew."""
+    before = {number: Position(next_offset=10) for number in range(3)}
+    some = [replace(planned(10, 30, partition=number), topic_id=None) for number in range(2)]
+    result = reconciled(
+        plan_of(*some, archived={"t": Archived(topic_id=None, partitions=before)}, t=None),
+        task(read(10, 30, 20, failure=TOPIC_DELETED), read(10, 30, partition=1)),
+    )
+    assert sorted((one.partition, one.from_offset, one.to_offset, one.problem) for one in result.ranges[:2]) == [
+        (0, 10, 20, TOPIC_DELETED),
+        (1, 10, 30, None),
+    ]
+    assert [(one.partition, one.from_offset, one.to_offset, one.problem) for one in result.ranges[2:]] == [
+        (1, 30, 30, TOPIC_DELETED),
+        (2, 10, 10, TOPIC_DELETED),
+    ]
+    assert result.topics["t"] == Archived(topic_id=None, partitions={})
+
+
+def test_a_topic_with_an_id_that_is_deleted_while_it_is_read_keeps_its_offsets():
+    """The next run finds out by the id if it returns."""
+    known = Archived(topic_id="new", partitions={0: Position(next_offset=10)})
+    result = reconciled(plan_of(planned(10, 30), archived={"t": known}), task(read(10, 30, 20, failure=TOPIC_DELETED)))
+    assert [one.problem for one in result.ranges] == [TOPIC_DELETED]
+    assert result.topics["t"].partitions[0].next_offset == 20
 
 
 def test_topics_that_the_run_did_not_touch_stay():

@@ -77,6 +77,17 @@ def test_a_truncation_comes_before_records_of_the_same_run():
     assert superseded_by(*upgraded) == superseded_by(*reversed(upgraded)) == []
 
 
+def test_a_truncation_comes_before_the_end_of_its_topic():
+    """It takes records of a topic without an id back, also if the topic was deleted before anything was read after it."""
+    rows = [
+        a_range("a", 0, 9, 1, topic_id=None),
+        a_range("b", 9, 4, 2, "LOG_TRUNCATED", None),
+        a_range("b", 4, 4, 2, "TOPIC_DELETED", None),
+        a_range("c", 0, 5, 3, topic_id=None),
+    ]
+    assert superseded_by(*rows) == superseded_by(*reversed(rows)) == [("a", 4, 9, TRUNCATED)]
+
+
 def test_what_was_archived_again_is_a_copy():
     """One broker denied a topic for a moment, and it began again under the same id."""
     rows = [

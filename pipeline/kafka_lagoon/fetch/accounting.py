@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange
-from kafka_lagoon.fetch.plan import Plan
+from kafka_lagoon.fetch.plan import Plan, sequence_event
 from kafka_lagoon.fetch.ranges import (
     LOG_TRUNCATED,
     LOSSES,
     LOST,
+    TOPIC_DELETED,
     Event,
     PlannedRange,
     Position,
@@ -102,13 +103,26 @@ def reconcile(
         kept.update(done.tasks)
         positions[partition] = _position(planned, done, is_confirmed=partition in checked.confirmed)
         unread += planned.to_offset - done.reached
+    topics = _next_topics(plan, positions)
+    ended = _ended_without_id(plan, tasks)
+    ranges += rows.of_ends(ranges, {name: topics[name] for name in ended})
     return Reconciled(
         ranges=ranges,
         problems=problems,
-        topics=_next_topics(plan, positions),
+        topics={name: known.deleted() if name in ended else known for name, known in topics.items()},
         kept=frozenset(kept),
         unread=unread,
     )
+
+
+def _ended_without_id(plan: Plan, tasks: Sequence[TaskOutcome]) -> set[str]:
+    """Topics without an id that every broker denied while they were read.
+
+    The next topic of the name has no id either, so only the end of all partitions tells it from this one.
+    """
+    outcomes = (outcome for task in tasks for outcome in task.outcomes)
+    deleted = {outcome.split.topic for outcome in outcomes if outcome.failure == TOPIC_DELETED}
+    return {name for name in deleted if plan.topic_ids[name] is None}
 
 
 def _is_left_out(outcome: SplitOutcome, checked: CheckedEpochs) -> bool:
@@ -204,6 +218,16 @@ class _Rows:
         # A range may have lost offsets and also ended early. Column `lost` shows the loss, so `problem` has the other reason.
         problem = done.failure or (LOST if done.counts.lost else None)
         return self._range(planned, done.reached, done.counts, epoch, files, problem)
+
+    def of_ends(self, ranges: Sequence[RecordRangeRow], ended: Mapping[str, Archived]) -> list[RecordRangeRow]:
+        """Events that end the partitions of these topics, where no range of this run does so."""
+        of_ranges = {(row.topic, row.partition) for row in ranges if row.problem == TOPIC_DELETED}
+        return [
+            self.of_event(sequence_event(TopicPartition(name, number), known.topic_id, position, TOPIC_DELETED))
+            for name, known in ended.items()
+            for number, position in known.partitions.items()
+            if (name, number) not in of_ranges
+        ]
 
     def of_problems(self, planned: PlannedRange, done: _PartitionRead) -> Iterator[RecordProblemRow]:
         for problem in done.problems.values():

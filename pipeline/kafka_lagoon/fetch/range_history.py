@@ -29,8 +29,9 @@ def in_order_of_runs(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any
     """Rows of record_ranges in the order in which they were written.
 
     Runs have a number since version 0.2.0. Runs without a number are earlier, in the order of their ids, which are times.
-    Within a run, the end of a topic comes before the begin of the next topic of its name, that begin before a truncation, and
-    a truncation before the records that were read after it, even if the topic was deleted while they were read.
+    Within a run, TOPIC_RECREATED comes before the begin of the next topic of its name, that begin before a truncation, and a
+    truncation before the records that were read after it, even if the topic was deleted while they were read. TOPIC_DELETED
+    is the last of its run: only a later run finds the next topic of the name.
     """
     return sorted(rows, key=_place)
 
@@ -42,9 +43,16 @@ def _place(row: Mapping[str, Any]) -> tuple[int, str, int, int]:
 
 def _step(row: Mapping[str, Any]) -> int:
     """The place of a row within its run."""
+    if _is_end(row):
+        return 4 if row["problem"] == TOPIC_DELETED else 0
     if row["from_offset"] == row["to_offset"]:
-        return 0 if row["problem"] in _ENDS else 1
+        return 1
     return 2 if row["to_offset"] < row["from_offset"] else 3
+
+
+def _is_end(row: Mapping[str, Any]) -> bool:
+    """True for an event that ends a topic; a range with records may have ended for that reason, too."""
+    return row["from_offset"] == row["to_offset"] and row["problem"] in _ENDS
 
 
 @frozen
@@ -82,7 +90,7 @@ def incarnations(rows: Iterable[Mapping[str, Any]]) -> list[Incarnation]:
     """
     ordered = in_order_of_runs(rows)
     # Rows about the end of a topic do not count: the next topic of the name may begin in the same run.
-    newest = [row["topic_id"] for row in reversed(ordered) if _step(row)]
+    newest = [row["topic_id"] for row in reversed(ordered) if not _is_end(row)]
     by_id: dict[str | None, list[Mapping[str, Any]]] = {topic_id: [] for topic_id in newest}
     for row in ordered:
         by_id.setdefault(row["topic_id"], []).append(row)

@@ -94,3 +94,25 @@ def test_each_offset_counts_once_by_both() -> None:
     columns = ("topic", "partition", "ingest_id", "from_offset", "to_offset", "reason")
     assert set(zip(*(shown[name].to_pylist() for name in columns), strict=True)) == wanted
     assert {one[-1] for one in wanted} == {"TRUNCATED"}
+
+
+def test_topics_without_ids_that_were_deleted_and_truncated() -> None:
+    """The end is the last of its run, by both: a truncation that the run saw is of the topic that ended."""
+    rows = []
+    for run, start, end, problem in (
+        (1, 0, 9, None),
+        (2, 9, 4, "LOG_TRUNCATED"),
+        (2, 4, 4, "TOPIC_DELETED"),
+        (3, 0, 5, None),
+        (4, 5, 7, "NOT_LEADER_OR_FOLLOWER"),
+        (4, 7, 7, "TOPIC_DELETED"),
+        (5, 0, 8, None),
+    ):
+        names = {"topic": "t", "partition": 0, "ingest_id": str(run), "sequence": run, "problem": problem}
+        rows.append({**_EMPTY, **names, "from_offset": start, "to_offset": end})
+    shown = by_duckdb({RECORD_RANGES.name: pa.Table.from_pylist(rows, _SCHEMA)}, "superseded_ranges")
+    columns = ("ingest_id", "from_offset", "to_offset", "reason")
+    assert list(zip(*(shown[name].to_pylist() for name in columns), strict=True)) == [("1", 4, 9, "TRUNCATED")]
+    assert [(one.ingest_id, one.from_offset, one.to_offset, one.reason) for one in superseded(rows)] == [
+        ("1", 4, 9, "TRUNCATED")
+    ]

@@ -36,7 +36,8 @@ ordered AS (
         CASE
           WHEN record_ranges.to_offset > record_ranges.from_offset THEN 3
           WHEN record_ranges.to_offset < record_ranges.from_offset THEN 2
-          WHEN record_ranges.problem IN ('TOPIC_DELETED', 'TOPIC_RECREATED') THEN 0
+          WHEN record_ranges.problem = 'TOPIC_RECREATED' THEN 0
+          WHEN record_ranges.problem = 'TOPIC_DELETED' THEN 4
           ELSE 1
         END,
         record_ranges.from_offset
