@@ -37,7 +37,12 @@ from collections.abc import Sequence
 
 
 class PipelineError(Exception):
-    """Base of all our errors: context as attributes, the sentence in `__str__`."""
+    """Base of all our errors: context as attributes, the sentence in `__str__`.
+
+    `is_unsent`: the request waited to be sent when a request before it failed, and with it the connection.
+    """
+
+    is_unsent = False
 
 
 class ConfigError(PipelineError):
@@ -52,12 +57,7 @@ class ConfigError(PipelineError):
 
 
 class WireError(PipelineError):
-    """Bytes that do not follow Kafka's encoding, or a value of ours that cannot be encoded.
-
-    `is_unsent`: the request waited to be sent when the answer to one before it could not be read.
-    """
-
-    is_unsent = False
+    """Bytes that do not follow Kafka's encoding, or a value of ours that cannot be encoded."""
 
 
 class EncodeError(WireError):
@@ -182,8 +182,7 @@ class RowRefused(PipelineError):
 class ConnectionFailed(PipelineError):
     """No usable connection to `address`; `phase` is resolve, connect, tls, handshake, authenticate or exchange.
 
-    A request of the phase exchange may have arrived. One that waited for its time (`throttled`), or for requests before it
-    when the connection failed (`not sent`), has not.
+    A request of the phase exchange may have arrived, unless it `is_unsent`. One that waited for its time (`throttled`) has not.
 
     A caller that knows the cause, or a remedy, may set `hint`.
     """
@@ -195,7 +194,8 @@ class ConnectionFailed(PipelineError):
         self.address, self.phase, self.reason = address, phase, reason
 
     def __str__(self) -> str:
-        return f"{self.address}: {self.phase}: {self.reason}{self.hint}"
+        phase = "not sent" if self.is_unsent else self.phase
+        return f"{self.address}: {phase}: {self.reason}{self.hint}"
 
 
 class ConnectionLost(ConnectionFailed):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.client.broker import Broker, Call, may_have_arrived
+from kafka_lagoon.client.broker import Broker, Call, _before_sending, may_have_arrived
 from kafka_lagoon.client.cluster import Cluster, metadata_request
 from kafka_lagoon.client.session import Session
 from kafka_lagoon.client.transport import Transport
@@ -230,13 +230,21 @@ def test_a_request_that_cannot_be_encoded(connect: Callable[..., Cluster], wrong
         (CorrelationMismatch(3, 4), True),
         (EncodeError("ProduceRequest", 9, "acks", "out of range"), False),
         (ConnectionLost("kafka-1:9092", "exchange", "closed", 1), True),
-        (ConnectionLost("kafka-1:9092", "not sent", "closed", 1), False),
+        (_before_sending(ConnectionLost("kafka-1:9092", "exchange", "closed", 1)), False),
+        (_before_sending(DecodeError("ProduceResponse", 9, 4, "short")), False),
         (ConnectionFailed("kafka-1:9092", "connect", "refused"), False),
     ],
 )
 def test_requests_that_may_have_arrived(error: Exception, expected: bool) -> None:
     """An answer that cannot be read is an answer: the broker has the request, and may have carried it out."""
     assert may_have_arrived(error) == expected
+
+
+def test_a_request_that_was_not_sent_says_so() -> None:
+    """Its error has the reason why the connection failed, and does not look like an exchange."""
+    lost = ConnectionLost("kafka-1:9092", "exchange", "closed", 1)
+    assert str(_before_sending(lost)) == "kafka-1:9092: not sent: closed"
+    assert str(lost) == "kafka-1:9092: exchange: closed"
 
 
 def test_calls_behind_one_that_only_reads(state: FakeCluster, connect: Callable[..., Cluster]) -> None:

@@ -36,11 +36,11 @@ def describe_quorum(cluster: Cluster, deadline: Deadline) -> DescribeQuorumRespo
     log = QuorumRequestTopic(topic_name=METADATA_TOPIC, partitions=(QuorumRequestPartition(partition_index=0),))
     request = DescribeQuorumRequest(topics=(log,))
     pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
-    for _ in range(_RETRIES):
+    for retries_left in range(_RETRIES, -1, -1):
         answer = ask_two(cluster, DESCRIBE_QUORUM, request, Scope.cluster(), deadline, own_fields=_MOVING)
-        if not _may_pass(answer) or not deadline.pause(next(pauses)):
-            return answer
-    return ask_two(cluster, DESCRIBE_QUORUM, request, Scope.cluster(), deadline, own_fields=_MOVING)
+        if not (retries_left and _may_pass(answer) and deadline.pause(next(pauses))):
+            break
+    return answer
 
 
 def _may_pass(answer: DescribeQuorumResponse | Failure) -> bool:

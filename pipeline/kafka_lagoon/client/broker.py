@@ -35,7 +35,6 @@ R = TypeVar("R")
 
 _ATTEMPTS = 3
 _ENOUGH = 1 << 18  # bytes to be sent: more requests are only made when less than these are left
-_NOT_SENT = "not sent"
 _ADDRESS_PHASES = ("resolve", "connect")  # a failure in these phases concerns the address
 
 
@@ -304,8 +303,10 @@ def _may_succeed_again(error: PipelineError) -> bool:
 
 def may_have_arrived(error: object) -> bool:
     """True if the broker may have received, and processed, a request without an answer that can be read."""
+    if not isinstance(error, PipelineError) or error.is_unsent:
+        return False
     if isinstance(error, WireError):
-        return not (error.is_unsent or isinstance(error, EncodeError))
+        return not isinstance(error, EncodeError)
     return isinstance(error, ConnectionFailed) and error.phase == "exchange"
 
 
@@ -314,8 +315,5 @@ def _before_sending(error: PipelineError) -> PipelineError:
     if not may_have_arrived(error):
         return error
     unsent = copy(error)
-    if isinstance(unsent, ConnectionFailed):
-        unsent.phase = _NOT_SENT
-    elif isinstance(unsent, WireError):
-        unsent.is_unsent = True
+    unsent.is_unsent = True
     return unsent
