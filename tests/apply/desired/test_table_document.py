@@ -49,7 +49,7 @@ def test_faults_of_rows() -> None:
         table_document("t", rows)
     assert error.value.problems == (
         "t: row x: section and value must not be null",
-        "t: row owns groups: a value that begins with a bracket must be JSON",
+        't: row owns groups: a value that begins with a bracket must be JSON; a text is in quotes: "[...]"',
         "t: row topics orders partitions: written a second time",
         "t: row topics orders partitions.more: topics.orders.partitions is a value and has values within",
     )
@@ -60,6 +60,19 @@ def test_numbers_are_those_that_are_written_in_no_other_way(text: str, value: ob
     """A name of such characters stays as it is."""
     document = table_document("t", [DesiredRow("actions", "1", "group", text)])
     assert document.data == {"actions": [{"group": value}]}
+
+
+def test_names_that_begin_with_a_bracket_are_json_texts() -> None:
+    """A name in quotes stays as it is unless a bracket follows; in a list, names are JSON anyway."""
+    rows = [
+        DesiredRow("actions", "1", "group", '"[eu] billing"'),
+        DesiredRow("actions", "2", "group", '"quoted"'),
+        DesiredRow("quotas", "1", "client_id", '"{x}"'),
+    ]
+    assert table_document("t", rows).data == {
+        "actions": [{"group": "[eu] billing"}, {"group": '"quoted"'}],
+        "quotas": [{"client_id": "{x}"}],
+    }
 
 
 def test_limits_of_quotas_may_be_decimals() -> None:

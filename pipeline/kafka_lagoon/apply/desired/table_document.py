@@ -2,8 +2,9 @@
 
 One row holds one value: ('topics', 'orders', 'partitions', '6'), ('topics', 'orders', 'configs.retention.ms', '86400000'),
 ('owns', 'topics', NULL, '["orders-.*"]'), ('cluster_id', NULL, NULL, 'MkU3...'). Entries of `acls`, `quotas` and `actions` are
-numbered by their names, in the order of these. A value in brackets or braces is JSON; numbers are what they look like where a
-field wants one. No field is a boolean: `true` is the text of a config, or a name.
+numbered by their names, in the order of these. A value in brackets or braces is JSON, and so is one that begins with a quote
+and a bracket: '"[eu] billing"' is the name of a group. Numbers are what they look like where a field wants one. No field is a
+boolean: `true` is the text of a config, or a name.
 """
 
 import json
@@ -85,13 +86,13 @@ def _path(row: DesiredRow) -> tuple[str, ...]:
 
 def _value(text: str, *, is_limit: bool) -> Any:
     """The value of a row. Decimals are numbers only as limits of quotas: elsewhere 1.50 may be a name, and 0.50 a config."""
-    if text[:1] in ("[", "{"):
+    if text.removeprefix('"')[:1] in ("[", "{"):
         try:
             return json.loads(text)
         except RecursionError:
             raise ValueError("values are nested too deeply") from None
         except ValueError:
-            raise ValueError("a value that begins with a bracket must be JSON") from None
+            raise ValueError('a value that begins with a bracket must be JSON; a text is in quotes: "[...]"') from None
     if _NUMBER.fullmatch(text):
         return int(text)
     return float(text) if is_limit and _DECIMAL.fullmatch(text) else text
