@@ -74,6 +74,72 @@ def test_a_topic_that_may_be_there(state: FakeCluster, cluster: Cluster) -> None
     assert diff(state_of_file, live) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[owns]\ntopics = ['or.*']\n",
+        "[[actions]]\naction = 'elect_leaders'\n",
+        "[[actions]]\naction = 'empty_broker'\nbroker = 1\ntopics = ['orders']\n",
+        "[[actions]]\naction = 'cancel_reassignments'\npartitions = ['orders-0']\n",
+        "[[actions]]\naction = 'reassign_partitions'\nassignments = { 'orders-0' = [1] }\n",
+        "[[actions]]\naction = 'abort_transaction'\npartition = 'orders-0'\nstart_offset = 40\n",
+    ],
+)
+def test_a_listed_topic_that_brokers_cannot_describe(state: FakeCluster, cluster: Cluster, text: str) -> None:
+    """Where the file owns it, or an action is about it, it is a failure of the plan: it is not as if it did not exist."""
+
+    def without(metadata: MetadataResponse) -> MetadataResponse:
+        topics = (
+            replace(one, error_code=56, partitions=()) if one.name == "orders" else one for one in metadata.topics
+        )
+        return replace(metadata, topics=tuple(topics))
+
+    state.faults.append(Fault(METADATA.key, Altered(without), times=1_000))
+    state_of_file = replace(desired(text), cluster_id=cluster.cluster_id or "")
+    plan = plan_state(cluster, state_of_file, soon())
+    failures = [(str(one.scope), one.name) for one in plan.failures if one.api == METADATA.name]
+    assert failures == [("topic orders", "KAFKA_STORAGE_ERROR")]
+    assert all(action.resource.type != "topic" or action.resource.name != "orders" for action in plan.actions)
+
+
+def test_a_listed_topic_that_is_none_of_the_files(state: FakeCluster, cluster: Cluster) -> None:
+    """An error of a topic that the file neither owns nor names is no failure of its plan."""
+
+    def without(metadata: MetadataResponse) -> MetadataResponse:
+        return replace(metadata, topics=tuple(replace(one, error_code=56, partitions=()) for one in metadata.topics))
+
+    state.faults.append(Fault(METADATA.key, Altered(without), times=1_000))
+    state_of_file = desired("[owns]\ntopics = ['mine-.*']\n[[actions]]\naction = 'elect_leaders'\n")
+    assert read_live(cluster, wanted_of(state_of_file), soon()).failures == []
+
+
+@pytest.mark.usefixtures("altering_apis", "topic_apis")
+@pytest.mark.parametrize(
+    ("action", "key"),
+    [
+        ("action = 'elect_leaders'\ntopics = ['gone']\n", "topics"),
+        ("action = 'delete_records'\nbefore = 1\npartitions = ['gone-0']\n", "partitions"),
+        ("action = 'empty_broker'\nbroker = 1\ntopics = ['gone']\n", "topics"),
+        ("action = 'reassign_partitions'\nassignments = { 'gone-0' = [2] }\n", "assignments.gone-0"),
+        ("action = 'abort_transaction'\npartition = 'gone-0'\nstart_offset = 40\n", "partition"),
+    ],
+)
+def test_an_action_about_a_topic_that_the_file_deletes(
+    state: FakeCluster, cluster: Cluster, action: str, key: str
+) -> None:
+    """The first plan refuses it: after the deletion every plan would, and the schedule would stop."""
+    (partition,) = state.add_topic("gone", 1).partitions
+    partition.replicas, partition.isr, partition.leader_id = (1,), (1,), 1
+    cluster.refresh(None, soon())
+    text = f"[owns]\ntopics = ['gone']\n[[actions]]\n{action}"
+    state_of_file = replace(desired(text), cluster_id=cluster.cluster_id or "")
+    with pytest.raises(ConfigError) as refused:
+        plan_state(cluster, state_of_file, soon())
+    (fault,) = refused.value.problems
+    reason = "topic gone is to be deleted, as owns.topics matches it and the file does not describe it"
+    assert fault.endswith(f": actions[1].{key}: {reason}")
+
+
 def test_a_partition_that_was_added_and_moved_meanwhile(state: FakeCluster, cluster: Cluster) -> None:
     """The plan is about the partitions that metadata listed: for another one an election would end in a traceback."""
     moves = tuple(
@@ -221,18 +287,19 @@ def test_a_broker_that_is_emptied_and_down_is_known(state: FakeCluster, cluster:
         plan_state(cluster, state_of_file, soon())
 
 
-def test_a_broker_that_is_emptied_and_may_be_registered(state: FakeCluster, cluster: Cluster) -> None:
+def test_a_broker_that_is_emptied_or_configured_and_may_be_registered(state: FakeCluster, cluster: Cluster) -> None:
     """Brokers that cannot be listed are a failure of the plan: the file has no fault, and may be right."""
 
     def refuse(answer: DescribeClusterResponse) -> DescribeClusterResponse:
         return replace(answer, error_code=31, brokers=())
 
     state.faults.append(Fault(DESCRIBE_CLUSTER.key, Altered(refuse), times=1_000))
-    state_of_file = replace(
-        desired("[[actions]]\naction = 'empty_broker'\nbroker = 9\n"), cluster_id=cluster.cluster_id or ""
-    )
-    plan = plan_state(cluster, state_of_file, soon())
-    assert [failure.api for failure in plan.failures] == [DESCRIBE_CLUSTER.name]
+    emptied = "[[actions]]\naction = 'empty_broker'\nbroker = 9\n"
+    for text in (emptied, '[broker_configs.9]\n"log.cleaner.threads" = 4\n'):
+        state_of_file = replace(desired(text), cluster_id=cluster.cluster_id or "")
+        plan = plan_state(cluster, state_of_file, soon())
+        assert [failure.api for failure in plan.failures] == [DESCRIBE_CLUSTER.name]
+        assert plan.actions == []
 
 
 @pytest.mark.usefixtures("altering_apis", "topic_apis")

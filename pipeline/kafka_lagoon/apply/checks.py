@@ -89,6 +89,8 @@ def min_isr_notes(desired: DesiredState, live: Live) -> Iterator[str]:
 def _config_faults(desired: DesiredState, live: Live) -> Iterator[str]:
     for resource_type, name, configs, path in written_configs(desired):
         if resource_type == "broker" and name != DEFAULT and int(name) not in live.racks:
+            if not live.knows_brokers and int(name) not in live.down:
+                continue  # the plan has the failure, and is not carried out
             down = f"broker {name} does not run, so its configs cannot be read or altered: start it, or leave them out"
             missing = f"there is no broker {name} (there are {brokers_text(live)})"
             yield desired.fault(path, down if int(name) in live.down else missing)

@@ -112,6 +112,7 @@ class Wanted:
     features: bool = False
     brokers: Collection[int] = ()
     reassignments: Callable[[Mapping[str, LiveTopic]], bool] = lambda _: False
+    is_about: Callable[[str], bool] = lambda _: False  # topics that are planned if they exist
 
 
 @frozen
@@ -175,9 +176,12 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
     topics = {topic.name: _live_topic(topic) for topic in metadata.topics if topic.name and not topic.error_code}
     named = wanted.configs.get("topic", ())
     hidden = _hidden(cluster, set(named or ()) - set(topics), deadline)
+    hidden |= {
+        name: failure
+        for name, failure in _undescribed(metadata.topics)
+        if name not in hidden and (named is None or wanted.is_about(name))
+    }
     failures += hidden.values()
-    if named is None:
-        failures += _undescribed(metadata.topics)
     if wanted.reassignments(topics):
         topics = _moving(cluster, topics, failures, deadline)
     racks = {broker.node_id: broker.rack for broker in metadata.brokers}
@@ -209,11 +213,11 @@ def _hidden(cluster: Cluster, names: Collection[str], deadline: Deadline) -> dic
     return {name: failure for name, failure in described.items() if isinstance(failure, Failure)}
 
 
-def _undescribed(topics: Iterable[MetadataTopic]) -> Iterator[Failure]:
+def _undescribed(topics: Iterable[MetadataTopic]) -> Iterator[tuple[str, Failure]]:
     """Listed topics that brokers could not describe; one that was deleted just now is no longer there."""
     for topic in topics:
         if topic.name and topic.error_code not in (0, UNKNOWN_TOPIC_OR_PARTITION):
-            yield failure_of(METADATA, Scope.of_topic(topic.name), topic.error_code)
+            yield topic.name, failure_of(METADATA, Scope.of_topic(topic.name), topic.error_code)
 
 
 def _down(

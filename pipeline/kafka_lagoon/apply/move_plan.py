@@ -3,13 +3,20 @@
 A pure function of the desired state and the cluster. Earlier assignments count for the load of later proposals.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.checks import brokers_text
 from kafka_lagoon.apply.desired.document import Path
-from kafka_lagoon.apply.desired.model import CancelReassignments, DesiredTopic, EmptyBroker, OfPartitions, Reassign
+from kafka_lagoon.apply.desired.model import (
+    AbortTransaction,
+    CancelReassignments,
+    DesiredTopic,
+    EmptyBroker,
+    OfPartitions,
+    Reassign,
+)
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.kinds.moves import cancel, reassign
 from kafka_lagoon.apply.live import Live, LivePartition, LiveTopic
@@ -130,6 +137,8 @@ def _assigned(moves: _Moves, wanted: Reassign) -> None:
         path = (*wanted.path, "assignments", str(partition))
         known = moves.live.partition(partition)
         unknown = [one for one in replicas if one not in moves.live.racks and not (known and one in known.replicas)]
+        if partition.topic in moves.live.hidden_topics:
+            continue  # the plan has the failure, and is not carried out
         if known is None:
             moves.faults.append(moves.desired.fault(path, "there is no such partition"))
         elif unknown:
@@ -151,6 +160,8 @@ def chosen_topics(desired: DesiredState, live: Live, topics: Sequence[str], path
     """The named topics that exist and that the file may change; a fault for each other name."""
     chosen = []
     for name in topics:
+        if name in live.hidden_topics:
+            continue  # the plan has the failure, and is not carried out
         if name not in live.topics:
             faults.append(desired.fault((*path, "topics"), f"there is no topic {name}"))
         elif may_touch(desired, name, (*path, "topics"), faults):
@@ -168,11 +179,43 @@ def chosen_partitions(
     partitions = [TopicPartition(name, number) for name in names for number in live.topics[name].partitions]
     for partition in wanted.partitions:
         path = (*wanted.path, "partitions")
+        if partition.topic in live.hidden_topics:
+            continue
         if live.partition(partition) is None:
             faults.append(desired.fault(path, f"there is no partition {partition}"))
         elif may_touch(desired, partition.topic, path, faults):
             partitions.append(partition)
     return list(dict.fromkeys(partitions))
+
+
+def named_topics(desired: DesiredState) -> Iterator[tuple[str, Path]]:
+    """The topics that actions name, alone or with a partition, and where."""
+    for action in desired.actions:
+        if isinstance(action, OfPartitions | EmptyBroker):
+            yield from ((name, (*action.path, "topics")) for name in action.topics)
+        if isinstance(action, OfPartitions):
+            yield from ((partition.topic, (*action.path, "partitions")) for partition in action.partitions)
+        if isinstance(action, Reassign):
+            yield from (
+                (partition.topic, (*action.path, "assignments", str(partition))) for partition in action.assignments
+            )
+        if isinstance(action, AbortTransaction):
+            yield action.partition.topic, (*action.path, "partition")
+
+
+def is_about(desired: DesiredState) -> Callable[[str], bool]:
+    """Tells which topics the file is about if they exist, beside those that it describes."""
+    named = {name for name, _ in named_topics(desired)}
+    is_about_all = any(
+        isinstance(one, OfPartitions | EmptyBroker) and not one.topics and not getattr(one, "partitions", ())
+        for one in desired.actions
+    )
+
+    def is_about_topic(name: str) -> bool:
+        is_owned = desired.owns.is_owned("topic", name)
+        return is_owned or name in named or (is_about_all and desired.owns.may_touch("topic", name))
+
+    return is_about_topic
 
 
 def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
@@ -186,14 +229,13 @@ def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
             desired.fault((*wanted.path, "broker"), f"there is no broker {broker_id} (there are {there})")
         )
         return
-    topics = set(chosen_topics(desired, moves.live, wanted.topics, wanted.path, moves.faults))
+    chosen_topics(desired, moves.live, wanted.topics, wanted.path, moves.faults)  # the faults of the names
+    topics = {name for name in moves.live.topics if _empties(desired, wanted, name)}
     for partition in _assigned_to(moves, broker_id):
         if not wanted.topics or partition.topic in topics:
             path = ("topics", partition.topic, "assignments")
             place = desired.document.place(path)
             moves.faults.append(desired.fault(wanted.path, f"{partition} is to be created there, at {place}"))
-    if not wanted.topics:
-        topics = {name for name in moves.live.topics if desired.owns.may_touch("topic", name)}
     for leaving, some in _by_leaving_brokers(desired, topics).items():
         chosen = {partition for partition in moves.targets if partition.topic in some}
         racks = {other: rack for other, rack in moves.live.racks.items() if other not in leaving}
@@ -207,6 +249,11 @@ def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
             moves.propose(partition, replicas, wanted.path)
 
 
+def _empties(desired: DesiredState, wanted: EmptyBroker, topic: str) -> bool:
+    """True if the action moves a topic's replicas: those of the named topics, or of all that actions may be about."""
+    return desired.owns.may_touch("topic", topic) and (not wanted.topics or topic in wanted.topics)
+
+
 def _assigned_to(moves: _Moves, broker_id: int) -> Iterator[TopicPartition]:
     """Partitions that do not exist yet and are assigned to a broker."""
     for name, topic in moves.desired.topics.items():
@@ -218,10 +265,10 @@ def _assigned_to(moves: _Moves, broker_id: int) -> Iterator[TopicPartition]:
 
 def _by_leaving_brokers(desired: DesiredState, topics: Collection[str]) -> dict[frozenset[int], set[str]]:
     """Topics by the set of brokers that they leave: a replica must not move from one of these brokers to another."""
-    emptied = [(one.broker, frozenset(one.topics)) for one in desired.actions if isinstance(one, EmptyBroker)]
+    emptied = [one for one in desired.actions if isinstance(one, EmptyBroker)]
     groups: dict[frozenset[int], set[str]] = {}
     for topic in sorted(topics):
-        leaving = frozenset(broker for broker, of_broker in emptied if not of_broker or topic in of_broker)
+        leaving = frozenset(one.broker for one in emptied if _empties(desired, one, topic))
         groups.setdefault(leaving, set()).add(topic)
     return groups
 
@@ -281,10 +328,7 @@ def _is_wanted(moves: _Moves, partition: TopicPartition, known: LivePartition, s
     """True if the next plan would begin a move again that is cancelled; `stays` are the replicas without it."""
     desired = moves.desired
     if any(
-        isinstance(one, EmptyBroker)
-        and one.broker in stays
-        and desired.owns.may_touch("topic", partition.topic)
-        and (not one.topics or partition.topic in one.topics)
+        isinstance(one, EmptyBroker) and one.broker in stays and _empties(desired, one, partition.topic)
         for one in desired.actions
     ):
         return True

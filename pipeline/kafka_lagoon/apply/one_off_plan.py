@@ -285,6 +285,8 @@ def _delete_group(planner: _Planner, wanted: DeleteGroup) -> None:
 
 def _abort(planner: _Planner, wanted: AbortTransaction) -> None:
     partition = wanted.partition
+    if partition.topic in planner.live.hidden_topics:
+        return  # the plan has the failure, and is not carried out
     if planner.live.partition(partition) is None:
         planner.fault((*wanted.path, "partition"), f"there is no partition {partition}")
         return

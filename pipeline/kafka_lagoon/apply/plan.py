@@ -15,8 +15,9 @@ from kafka_lagoon.apply.guards import unresolved
 from kafka_lagoon.apply.kinds.partitions import partition_of
 from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.apply.kinds.topic_guards import partition_notes
+from kafka_lagoon.apply.kinds.topics import DELETE_TOPIC
 from kafka_lagoon.apply.live import Live, Wanted, read_live
-from kafka_lagoon.apply.move_plan import left_on, move_actions, needs_moves
+from kafka_lagoon.apply.move_plan import is_about, left_on, move_actions, named_topics, needs_moves
 from kafka_lagoon.apply.one_off_plan import plan_one_offs
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
@@ -56,8 +57,9 @@ def plan_state(cluster: Cluster, desired: DesiredState, deadline: Deadline) -> P
     faults = faults_of(desired, live)
     moves, faults_of_moves = move_actions(desired, live)
     once = plan_one_offs(cluster, desired, live, deadline, {partition_of(action.resource) for action in moves})
-    actions = in_order([*diff(desired, live), *moves, *once.actions])
-    faults += [*faults_of_moves, *once.faults, *_twice(actions), *unresolved(actions)]
+    differences = diff(desired, live)
+    actions = in_order([*differences, *moves, *once.actions])
+    faults += [*faults_of_moves, *once.faults, *_deleted(desired, differences), *_twice(actions), *unresolved(actions)]
     if faults:
         raise ConfigError(in_order_of_lines(faults))
     return PlanResult(
@@ -107,6 +109,7 @@ def wanted_of(desired: DesiredState) -> Wanted:
         features=bool(desired.features) or desired.owns.brokers is not None,
         brokers=[one.broker for one in desired.actions if isinstance(one, EmptyBroker)],
         reassignments=lambda topics: needs_moves(desired, topics),
+        is_about=is_about(desired),
     )
 
 
@@ -123,6 +126,13 @@ def in_order(actions: Sequence[Action]) -> list[Action]:
 
 def _is_same(action: Action, other: Action) -> bool:
     return (action.kind, action.resource, action.after) == (other.kind, other.resource, other.after)
+
+
+def _deleted(desired: DesiredState, differences: Sequence[Action]) -> list[str]:
+    """Actions that name a topic which the same file deletes: from the next plan on there is no such topic."""
+    deleted = {action.resource.name for action in differences if action.kind == DELETE_TOPIC.name}
+    reason = "is to be deleted, as owns.topics matches it and the file does not describe it"
+    return [desired.fault(path, f"topic {name} {reason}") for name, path in named_topics(desired) if name in deleted]
 
 
 def _twice(actions: Sequence[Action]) -> list[str]:
