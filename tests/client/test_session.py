@@ -109,6 +109,17 @@ def test_a_throttled_session_waits(opened: Opened, hands: Hands) -> None:
         session.obey_throttle(soon(hands, 100))
 
 
+@pytest.mark.parametrize(("newest", "waits_s"), [(1, 0.0), (2, 0.3)])
+def test_an_old_broker_has_waited_already(opened: Opened, hands: Hands, newest: int, waits_s: float) -> None:
+    """Brokers before Kafka 2.0 delay the answer itself: another wait would halve what the quota allows."""
+    offered = {API_VERSIONS.key: Versions(0, newest), LIST_GROUPS.key: Versions(0, 4)}
+    session, _ = opened({LIST_GROUPS.key: lambda: ListGroupsResponse(throttle_time_ms=300)}, offered)
+    ask(session, hands)
+    before = hands.seconds
+    session.obey_throttle(soon(hands))
+    assert hands.seconds - before == pytest.approx(waits_s)
+
+
 def test_a_new_connection_waits_for_the_throttle_time_of_the_old_one(
     monkeypatch: pytest.MonkeyPatch, hands: Hands
 ) -> None:

@@ -52,6 +52,7 @@ _WITHOUT_ANSWER = (
 )
 _RENEWED_AT = (0.85, 0.95)  # of the session's lifetime, at random as in Kafka's clients, so that renewals are spread
 _RENEWED_AFTER_S = 1.0  # brokers refuse to re-authenticate more often
+_ANSWERS_AT_ONCE = Versions(2, 2)  # of ApiVersions: the first version of brokers that do not delay throttled responses
 _IDLE_S = 180.0  # brokers close a connection after 10 minutes (connections.max.idle.ms), load balancers after 4 or 5
 
 
@@ -83,7 +84,7 @@ class Session:
         self._offered: dict[int, Versions] = {}
         self._is_secure = access.tls is not None
         self._is_used = False  # there was a response beside those of opening
-        # Monotonic. KIP-219: the response to a throttled request comes at once, and the client waits.
+        # Monotonic. KIP-219: the response to a throttled request comes at once, and the client waits (see `record`).
         self.quiet_until = 0.0
         self._renew_at: float | None = None  # monotonic
         self._answered_at = self._clock.monotonic()
@@ -188,7 +189,9 @@ class Session:
         self._answered_at = now = self._clock.monotonic()
         self._pace.spent(answer.size)
         throttle_ms = getattr(answer.message, "throttle_time_ms", 0)
-        self.quiet_until = max(self.quiet_until, now + throttle_ms / 1000)
+        # A broker before Kafka 2.0 has let the response wait. KIP-219 raised the versions of all APIs in the same release.
+        if self._offered.get(API_VERSIONS.key, _ANSWERS_AT_ONCE).highest >= _ANSWERS_AT_ONCE.lowest:
+            self.quiet_until = max(self.quiet_until, now + throttle_ms / 1000)
         self._request_stats.answered((answer.request.api.name, self.node_id), answer.size, sent_at, now, throttle_ms)
 
     def authenticate(self, deadline: Deadline) -> None:
