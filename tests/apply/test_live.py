@@ -109,7 +109,7 @@ def test_a_listed_topic_that_is_none_of_the_files(state: FakeCluster, cluster: C
         return replace(metadata, topics=tuple(replace(one, error_code=56, partitions=()) for one in metadata.topics))
 
     state.faults.append(Fault(METADATA.key, Altered(without), times=1_000))
-    state_of_file = desired("[owns]\ntopics = ['mine-.*']\n[[actions]]\naction = 'elect_leaders'\n")
+    state_of_file = desired("[owns]\ntopics = ['own-.*']\n[[actions]]\naction = 'elect_leaders'\n")
     assert read_live(cluster, wanted_of(state_of_file), soon()).failures == []
 
 

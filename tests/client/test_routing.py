@@ -531,11 +531,11 @@ def test_an_id_whose_coordinator_is_refused_fails_at_once(
     state.faults.append(Fault(FIND_COORDINATOR.key, Altered(refuse), times=ALWAYS))
     cluster = connect(default_api_timeout_ms=60_000)
     cluster.learn_coordinators({"ours": 2})
-    gathered = committed_offsets(cluster, ["ours", "mine"], soon(60_000))
+    gathered = committed_offsets(cluster, ["ours", "other"], soon(60_000))
     assert set(gathered.answers) == {"ours"}
     (failure,) = gathered.failures
     assert (failure.api, failure.code) == ("FindCoordinator", code)
-    assert (failure.scope, failure.attempts) == (Scope.group("mine"), 1)
+    assert (failure.scope, failure.attempts) == (Scope.group("other"), 1)
 
 
 def test_transactions_whose_coordinator_is_refused_are_not_waited_for(state: FakeCluster, connect: Connect) -> None:
@@ -547,11 +547,13 @@ def test_transactions_whose_coordinator_is_refused_are_not_waited_for(state: Fak
 
     cluster = connect(default_api_timeout_ms=60_000)
     state.faults.append(Fault(FIND_COORDINATOR.key, Altered(refuse), times=ALWAYS))
-    transaction = Transaction(transactional_id="mine", producer_id=9_000, epoch=0, timeout_ms=60_000, is_implicit=False)
-    fenced = fence_all(cluster, ["mine"], 60_000, soon(60_000))
+    transaction = Transaction(
+        transactional_id="other", producer_id=9_000, epoch=0, timeout_ms=60_000, is_implicit=False
+    )
+    fenced = fence_all(cluster, ["other"], 60_000, soon(60_000))
     ended = end_all(cluster, [transaction], soon(60_000), committed=True)
     for failure in [*fenced, *ended.values()]:
-        assert (failure.transactional_id, failure.code) == ("mine", 53)
+        assert (failure.transactional_id, failure.code) == ("other", 53)
         assert "WRITE on the transactional id is missing" in str(failure)
     assert state.count(FIND_COORDINATOR.key) == 4
 

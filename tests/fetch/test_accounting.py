@@ -318,7 +318,7 @@ def test_a_deleted_topic_is_closed_once():
 
 
 def test_a_topic_without_an_id_that_is_deleted_while_it_is_read_is_closed():
-    """All its partitions end, also those that were read to their ends or had nothing to read: the next topic begins anew."""
+    """All its partitions end, also those that were read to their ends or had nothing to read: the next topic begins at its start."""
     before = {number: Position(next_offset=10) for number in range(3)}
     some = [replace(planned(10, 30, partition=number), topic_id=None) for number in range(2)]
     result = reconciled(
