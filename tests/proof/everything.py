@@ -1,4 +1,4 @@
-"""Runs the parts of the proof, two side by side, and writes a row of figures for each into docs/proof.md.
+"""Runs the parts of the proof, two side by side, and writes the figures of each into docs/proof.md (`page.py`).
 
 python -m tests.proof.everything [--long] [--seed N] [--part NAME]... [--folder DIR] [--minutes N]
 
@@ -9,39 +9,39 @@ folder `played` has its figures. Each part is a command of its own whose output 
 
 import argparse
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.proof.figures import Figures, this_run
+from tests.proof.page import Entry, entry, with_entries
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "proof.md"
 PLAYED = Path(__file__).parent / "played"
 SIDE_BY_SIDE = 2
-HEAD = (
-    "| part | tried | what happened | violations | longest recovery | minutes | day, commit, seed |",
-    "|---|---|---|---|---|---|---|",
-)
 _LONGEST = ("tests", "points to die at")  # of `make proof`; they begin first, so that no core is idle at the end
 GOES_ON = "--go-on"
 SHARES = 4  # `make proof` runs one of so many parts of the tests, by its seed: all take two hours
-_SECTIONS = {False: "make proof", True: "make proof-long"}
+SECTIONS = {False: "make proof", True: "make proof-long"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part: a module with arguments for either length, or tests by marker where there is no module."""
+    """A part: a module with arguments for either length, or tests by marker where there is no module.
+
+    `headline` names the figures of what was tried that its row has; all of them if it is empty.
+    """
 
     name: str
+    headline: Sequence[str] = ()
     module: str = ""
     arguments: Sequence[str] = ()
     long_arguments: Sequence[str] = ()
@@ -84,6 +84,7 @@ PARTS = (
     Part(name="tests", marker="proof or examples or hypothesis"),
     Part(
         name="histories",
+        headline=("histories", "acknowledged records"),
         module="tests.proof",
         arguments=("--histories", "8"),
         long_arguments=(GOES_ON, "--histories", "140"),
@@ -91,12 +92,19 @@ PARTS = (
     ),
     Part(
         name="deaths",
+        headline=("histories", "acknowledged records"),
         module="tests.proof",
         arguments=("--with-deaths", "--histories", "2"),
         long_arguments=(GOES_ON, "--with-deaths", "--histories", "100"),
         is_seeded=True,
     ),
-    Part(name="scenarios", module="tests.proof", arguments=SCENARIOS, long_arguments=SCENARIOS),
+    Part(
+        name="scenarios",
+        headline=("histories", "acknowledged records"),
+        module="tests.proof",
+        arguments=SCENARIOS,
+        long_arguments=SCENARIOS,
+    ),
     Part(
         name="fuzzing",
         module="tests.proof.fuzz",
@@ -107,6 +115,7 @@ PARTS = (
     Part(name="altered answers", module="tests.proof.answers", arguments=("--step", "61")),
     Part(
         name="differential",
+        headline=("messages", "batches of Java", "transactions", "samples of lag"),
         module="tests.proof.differential",
         arguments=("--scale", "0.025"),
         long_arguments=(GOES_ON, "--scale", "1"),
@@ -121,12 +130,14 @@ PARTS = (
     Part(name="secrets", module="tests.proof.secrets"),
     Part(
         name="soak",
+        headline=("minutes", "acknowledged records", "rows of lag"),
         module="tests.proof.soak",
         arguments=("--minutes", "4", "--pace", "4"),
         long_arguments=("--minutes", "120"),
         is_seeded=True,
     ),
 )
+HEADLINES = {part.name: part.headline for part in PARTS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,8 +173,8 @@ def main() -> int:
         for future in as_completed(running):  # a run that is ended keeps the rows of the parts before
             result = future.result()
             results.append(result)
-            rows = {result.part.name: row(result, seed)}
-            PAGE.write_text(with_rows(PAGE.read_text("utf-8"), _SECTIONS[options.long], rows), "utf-8")
+            entries = {result.part.name: entry_of(result, seed)}
+            PAGE.write_text(with_entries(PAGE.read_text("utf-8"), SECTIONS[options.long], entries, HEADLINES), "utf-8")
     minutes = (time.monotonic() - started) / 60
     failed = [result.part.name for result in results if result.exit_code]
     print(f"{len(results)} parts in {minutes:.0f} minutes; failed: {', '.join(failed) or 'none'}; outputs in {folder}")
@@ -197,36 +208,13 @@ def _of_tests(path: Path) -> Figures:
     )
 
 
-def row(result: Result, seed: int) -> str:
-    """The line of a part in the table, in Markdown; of several runs it has the sums."""
+def entry_of(result: Result, seed: int) -> Entry:
+    """A part on the page; of several runs it has the sums."""
     figures = result.figures or Figures(violations={"did not end": 1})
     runs = figures.runs or (this_run(),)
     seconds = figures.seconds if len(runs) > 1 else result.seconds
-    cells = (
-        result.part.name,
-        _counted(figures.tried),
-        _counted({name: count for name, count in figures.happened.items() if count}),
-        _counted(figures.violations),
-        "" if figures.longest_recovery_s is None else f"{figures.longest_recovery_s:.0f} s",
-        f"{seconds / 60:.0f}",
-        f"{'; '.join(runs)}, seed {seed}",
-    )
-    return f"| {' | '.join(cells)} |"
-
-
-def _counted(numbers: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} {name}" for name, count in numbers.items())
-
-
-def with_rows(page: str, name: str, rows: Mapping[str, str]) -> str:
-    """The page with these rows, by part, in the section of this name; the rows of other parts stay."""
-    section = re.search(rf"<!-- {name} -->\n(.*?)<!-- end of {name} -->", page, re.DOTALL)
-    if section is None:
-        raise ValueError(f"docs/proof.md has no section {name}")
-    there = {line.split(" | ")[0].removeprefix("| "): line for line in section[1].splitlines() if line.startswith("| ")}
-    listed = {part.name: (there | rows).get(part.name) for part in PARTS}
-    lines = [*HEAD, *(line for line in listed.values() if line), ""]
-    return page[: section.start(1)] + "\n".join(lines) + page[section.end(1) :]
+    headline = result.part.headline
+    return entry(result.part.name, figures, headline, minutes=seconds / 60, runs=f"{'; '.join(runs)}, seed {seed}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.proof.everything import _SECTIONS, GOES_ON, HEAD, PAGE, PARTS, PLAYED, Part, Result, row, run, with_rows
+from tests.proof.everything import GOES_ON, PARTS, PLAYED, Part, Result, entry_of, run
 from tests.proof.figures import Figures
 
 FIGURES = Figures(
@@ -47,17 +47,18 @@ def test_figures_add_up() -> None:
     assert (other + other).longest_recovery_s is None
 
 
-def test_a_row_for_each_part() -> None:
-    """Faults that did not happen are left out; a part without figures did not end."""
-    broken = Part(name="broken", module="tests.proof")
-    cells = row(Result(part=PART, exit_code=0, seconds=600, figures=FIGURES), 7).split(" | ")
-    assert cells[:6] == ["| a part", "1,200 histories", "3 broker kill", "0 lost", "12 s", "10"]
-    assert cells[6].endswith(", seed 7 |")
+def test_an_entry_for_each_part() -> None:
+    """Of several runs the time is that of all; a part without figures did not end."""
+    made = entry_of(Result(part=PART, exit_code=0, seconds=600, figures=FIGURES), 7)
+    assert made.row.endswith(" | 12 s | 10 |")
+    assert made.details.startswith("**a part**: 2026-11-26, 04513974, seed 7\n")
     twice = FIGURES + replace(FIGURES, runs=("2026-11-27, 832f597d",))
-    cells = row(Result(part=PART, exit_code=0, seconds=600, figures=replace(twice, seconds=1_200)), 7).split(" | ")
-    assert cells[5:] == ["20", "2026-11-26, 04513974; 2026-11-27, 832f597d, seed 7 |"]
-    cells = row(Result(part=broken, exit_code=2, seconds=60, figures=None), 7).split(" | ")
-    assert cells[:6] == ["| broken", "", "", "1 did not end", "", "1"]
+    made = entry_of(Result(part=PART, exit_code=0, seconds=600, figures=replace(twice, seconds=1_200)), 7)
+    assert made.row.endswith(" | 12 s | 20 |")
+    assert made.details.startswith("**a part**: 2026-11-26, 04513974; 2026-11-27, 832f597d, seed 7\n")
+    broken = Part(name="broken", module="tests.proof")
+    made = entry_of(Result(part=broken, exit_code=2, seconds=60, figures=None), 7)
+    assert made.row == "| broken |  |  |  |  |  | 1 did not end |  | 1 |"
 
 
 def test_figures_of_tests(tmp_path: Path) -> None:
@@ -102,18 +103,3 @@ def test_histories_go_on_in_the_repository() -> None:
         assert part.figures_file(Path("elsewhere"), 7, is_long=False).parent == Path("elsewhere")
         assert figures.runs
         assert any(figures.tried.values())
-
-
-def test_rows_of_the_page() -> None:
-    """A run renews the rows of its parts, in the order of the parts; there is a place for each length."""
-    first, second, *_ = (part.name for part in PARTS)
-    for name in _SECTIONS.values():
-        page = f"before\n<!-- {name} -->\n\n<!-- end of {name} -->\nafter\n"
-        page = with_rows(page, name, {second: f"| {second} | old |"})
-        page = with_rows(page, name, {first: f"| {first} | new |"})
-        page = with_rows(page, name, {second: f"| {second} | new |"})
-        lines = [*HEAD, f"| {first} | new |", f"| {second} | new |"]
-        assert page.splitlines() == ["before", f"<!-- {name} -->", *lines, f"<!-- end of {name} -->", "after"]
-        assert with_rows(PAGE.read_text("utf-8"), name, {})
-    with pytest.raises(ValueError, match="no section other"):
-        with_rows(page, "other", {})
