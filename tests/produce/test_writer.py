@@ -1,22 +1,19 @@
-"""The writer: every record is in a written or in an unwritten batch, and executors can use it."""
+"""The writer: every record is in a written or in an unwritten batch."""
 
-import pickle
 import subprocess
 import sys
 from collections.abc import Iterable
-from functools import partial
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.produce.batching import ProducerRecord
 from kafka_lagoon.produce.partitioner import partition_of
 from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
 from kafka_lagoon.produce.targets import describe_targets
-from kafka_lagoon.produce.writer import Target, TopicWriter, WriteResult, write_records
+from kafka_lagoon.produce.writer import Target, TopicWriter, WriteResult
 from kafka_lagoon.protocol.messages.produce import LEADER_ACKS, NO_ACKS, PRODUCE, BatchIndexAndErrorMessage
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.topic_partition import TopicPartition
@@ -26,19 +23,12 @@ from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Close, Fault
 from tests.produce.conftest import Connect, refuse
 from tests.reference.batches import Record, header, records
-from tests.short_timeouts import short_timeouts
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 NEWS = Target(topic="news")
 
-EXECUTOR = """
-import pickle, sys
-from kafka_lagoon.produce.writer import write_records
-results = list(write_records(*pickle.load(sys.stdin.buffer)))
-needless = {"pyspark", "pyarrow", "numpy", "numba", "kafka_lagoon.cli"} & set(sys.modules)
-sys.stdout.buffer.write(pickle.dumps((results, needless)))
+NEEDLESS = """
+import sys, kafka_lagoon.produce.writer
+print(*{"pyspark", "pyarrow", "numpy", "numba", "kafka_lagoon.cli"} & set(sys.modules))
 """
 
 
@@ -193,38 +183,32 @@ def test_without_a_producer_id(connect: Connect, news: FakeCluster, acks: int, o
     assert [stored.value for stored in in_log(news, 0)] == [b"v", b"w"]
 
 
-def test_a_topic_that_does_not_exist(news: FakeCluster) -> None:
-    """It is an error, so nothing is written."""
-    with pytest.raises(BrokerError, match="UNKNOWN_TOPIC_OR_PARTITION"):
-        list(write_records(short_timeouts(news), Target(topic="absent"), [], CLOCK))
-
-
-def test_in_another_process(news: FakeCluster) -> None:
-    """Settings, target, records and results can be pickled; after a lost answer nothing is written twice.
-
-    Neither Spark, Arrow, numpy nor the command line is needed.
-    """
+def test_after_a_lost_answer(connect: Connect, news: FakeCluster) -> None:
+    """Nothing is written twice, and each offset is known."""
     news.faults.append(Fault(PRODUCE.key, Close(), node_id=1))
     sent = [ProducerRecord(None, b"%d" % index, partition=index % 3) for index in range(300)]
-    arguments = pickle.dumps((short_timeouts(news), Target(topic="news", batch_bytes=2_000), sent))
-    done = subprocess.run(
-        [sys.executable, "-c", EXECUTOR], input=arguments, capture_output=True, check=True, timeout=60
-    )
-    results, needless = pickle.loads(done.stdout)  # noqa: S301  our own
-    assert not needless
+    results = list(writer(connect(), Target(topic="news", batch_bytes=2_000)).write(sent))
     assert not [batch for result in results for batch in result.unwritten]
     assert located(results) == {index: (index % 3, index // 3) for index in range(300)}
     for partition in range(3):
         assert [found.value for found in in_log(news, partition)] == [b"%d" % n for n in range(partition, 300, 3)]
 
 
-def test_in_tasks_of_spark(news: FakeCluster, spark: "SparkSession") -> None:
-    """Two concurrent tasks write their shares, each with its own producer id."""
-    write = partial(write_records, short_timeouts(news), Target(topic="news", codec=CODECS["zstd"]))
+def test_imports() -> None:
+    """Neither Spark, Arrow, numpy nor the command line is needed."""
+    done = subprocess.run([sys.executable, "-c", NEEDLESS], capture_output=True, check=True, timeout=60)
+    assert done.stdout == b"\n"
+
+
+def test_two_writers_at_once(connect: Connect, news: FakeCluster) -> None:
+    """Each has its own producer id, and all records of both are written once."""
     sent = [ProducerRecord(b"key-%d" % index, b"%d" % index) for index in range(200)]
-    results = spark.sparkContext.parallelize(sent, 2).mapPartitions(write).collect()
-    assert not [batch for result in results for batch in result.unwritten]
-    assert sum(len(batch.indexes) for result in results for batch in result.written) == 200
+    writers = [writer(connect(), Target(topic="news", codec=CODECS["zstd"])) for _ in range(2)]
+    with ThreadPoolExecutor(2) as threads:
+        results = [*threads.map(lambda own, share: list(own.write(share)), writers, (sent[:100], sent[100:]))]
+    both = [result for own in results for result in own]
+    assert not [batch for result in both for batch in result.unwritten]
+    assert sum(len(batch.indexes) for result in both for batch in result.written) == 200
     stored = [record for partition in range(3) for record in in_log(news, partition)]
     assert sorted((record.key, record.value) for record in stored) == sorted(record[:2] for record in sent)
     batches = [batch for log in news.topics["news"].partitions for batch in log.log]

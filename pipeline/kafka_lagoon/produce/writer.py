@@ -1,8 +1,7 @@
 """Writes records to one topic and returns written and unwritten batches.
 
 No record is dropped in silence: every record that a writer takes is in a written or in an unwritten batch. A writer ends at
-the first batch that is not written, so that the written records stay in order. Arguments and results of `write_records` can be
-pickled, so Spark tasks can call it.
+the first batch that is not written, so that the written records stay in order.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,16 +9,14 @@ from dataclasses import field
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
-from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.clock import SYSTEM_CLOCK, Clock, Deadline
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import CorruptBatch
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.produce.batching import PendingBatch, ProducerRecord, RecordAccumulator
 from kafka_lagoon.produce.partitioner import StickyPartition, partition_of
 from kafka_lagoon.produce.sending import Delivery, SendResult, send_batches
-from kafka_lagoon.produce.sequences import SequenceNumbers, init_producer_id
-from kafka_lagoon.produce.targets import TargetTopic, describe_targets
+from kafka_lagoon.produce.sequences import SequenceNumbers
+from kafka_lagoon.produce.targets import TargetTopic
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS, PRODUCE
 from kafka_lagoon.records.compressing import NONE
 from kafka_lagoon.records.encoding import Record
@@ -76,20 +73,6 @@ class WriteResult:
 
     written: Sequence[WrittenBatch]
     unwritten: Sequence[UnwrittenBatch]
-
-
-def write_records(
-    settings: KafkaSettings, target: Target, records: Iterable[ProducerRecord], clock: Clock = SYSTEM_CLOCK
-) -> Iterator[WriteResult]:
-    """Connect, write records and close, as a Spark task does: `rdd.mapPartitions(partial(write_records, ...))`.
-
-    Raises a PipelineError where nothing can be written at all: no cluster, no such topic, no producer id.
-    """
-    deadline = Deadline.after(clock, settings.default_api_timeout_ms)
-    with Cluster.connect(settings, clock, RequestStats(), deadline) as cluster:
-        topic = describe_targets(cluster, [target.topic], deadline)[target.topic]
-        sequences = init_producer_id(cluster, deadline) if target.acks == ALL_ACKS else SequenceNumbers()
-        yield from TopicWriter(cluster, topic, target, sequences).write(records)
 
 
 class TopicWriter:
