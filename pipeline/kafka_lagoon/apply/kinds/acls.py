@@ -11,7 +11,7 @@ from typing import Any
 from kafka_lagoon.admin.acl_changes import create_acls, delete_acls
 from kafka_lagoon.admin.acls import Acl, AclFilter, acls_of, describe_acls
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
-from kafka_lagoon.apply.kinds.names import quoted, words
+from kafka_lagoon.apply.kinds.names import quoted
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routing import Gathered
@@ -20,7 +20,6 @@ from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.acls import OPERATIONS, PATTERN_TYPES, PERMISSION_TYPES, RESOURCE_TYPES
 
 CREATE, DELETE = "create_acl", "delete_acl"
-_WORDS = 8
 # Values that an ACL may have; filters have more.
 CREATABLE = {
     "resource_type": {name: number for number, name in RESOURCE_TYPES.items() if number >= acls.TOPIC},
@@ -63,32 +62,12 @@ def acl_of(state: Mapping[str, Any]) -> Acl:
 
 
 def acl_line(acl: Acl) -> str:
-    """An ACL on one line, which `parse_acl` reads."""
+    """An ACL on one line; different ACLs have different lines."""
     state = acl_state(acl)
     return (
         f"{state['permission']} {quoted(acl.principal)} {state['operation']} {state['resource_type'].lower()} "
         f"{state['pattern_type']} {quoted(acl.resource_name)} from {quoted(acl.host)}"
     )
-
-
-def parse_acl(line: str) -> Acl:
-    """The ACL that a line describes; ValueError says what is wrong with it."""
-    parts = words(line)
-    if len(parts) != _WORDS or parts[6].lower() != "from":
-        raise ValueError(f"{line!r} is not like `ALLOW User:alice READ topic LITERAL orders from *`")
-    permission, principal, operation, resource_type, pattern_type, name, _, host = parts
-    numbers = {
-        "permission": permission,
-        "operation": operation,
-        "resource_type": resource_type,
-        "pattern_type": pattern_type,
-    }
-    for field, word in numbers.items():
-        if word.upper() not in CREATABLE[field]:
-            known = ", ".join(CREATABLE[field])
-            raise ValueError(f"{word!r} is no {field.replace('_', ' ')}; there are {known}")
-    state = {field: word.upper() for field, word in numbers.items()}
-    return acl_of({**state, "principal": principal, "resource_name": name, "host": host})
 
 
 def acl_resource(acl: Acl) -> Resource:

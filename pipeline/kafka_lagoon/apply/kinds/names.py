@@ -19,7 +19,6 @@ _ENTITY_TYPES = (USER, CLIENT_ID, IP)
 _PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]{1,10})", re.DOTALL)
 _QUOTA_PART = re.compile(r'\s*(?P<kind>[a-z-]+)=(?P<name>"(?:[^"\\]|\\.)*"|[^\s",=]+)\s*(?:,|$)')
 _PLAIN = re.compile(r"[^\s\"]+")
-_WORD = re.compile(r'\s*(?P<word>"(?:[^"\\]|\\.)*"|[^\s"]+)(?=\s|$)')
 
 
 def parse_partition(name: str) -> TopicPartition:
@@ -44,7 +43,8 @@ def parse_quota_name(text: str) -> QuotaEntity:
         match = _QUOTA_PART.match(text, position)
         if not match or match["kind"] not in _ENTITY_TYPES or match["kind"] in parts:
             raise ValueError(f"{text!r} is not like `user=alice, client-id={DEFAULT}`")
-        parts[match["kind"]] = None if match["name"] == DEFAULT else words(match["name"])[0]
+        name = match["name"]
+        parts[match["kind"]] = None if name == DEFAULT else json.loads(name) if name.startswith('"') else name
         position = match.end()
     return quota_entity(parts)
 
@@ -84,16 +84,3 @@ def quoted(text: str, separators: str = "") -> str:
     """A word as it is, or as a JSON string if it has blanks, quotes or separators, or is empty."""
     is_plain = _PLAIN.fullmatch(text) and not any(separator in text for separator in separators)
     return text if is_plain else json.dumps(text, ensure_ascii=False)
-
-
-def words(line: str) -> list[str]:
-    """The words of a line, before `quoted`; ValueError if quotes are not closed."""
-    line, position, found_words = line.rstrip(), 0, list[str]()
-    while position < len(line):
-        match = _WORD.match(line, position)
-        if not match:
-            raise ValueError(f"{line!r} has quotes that do not match")
-        word = match["word"]
-        found_words.append(json.loads(word) if word.startswith('"') else word)
-        position = match.end()
-    return found_words
