@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_lagoon.compare.differences import NOT_COMPARED, Difference, Evidence, Kind, Unequal, count_kinds
+from kafka_lagoon.compare.differences import NOT_COMPARED, Difference, Evidence, Kind, Unequal
 from kafka_lagoon.compare.sequences import compare_sequences
 from tests.compare.test_sequences import chunks, hashes
 from tests.effort import examples
@@ -21,6 +21,11 @@ def find(left: Sequence[int], right: Sequence[int], **more: int) -> list[Differe
     words = set(unequal.to_count().tolist())
     pairs = [(low, high) for low, high in hashes(left).tolist() if low in words]
     return unequal.differences(Evidence(left_counts=Counter(pairs), **more))
+
+
+def count_kinds(differences: Sequence[Difference]) -> Counter[Kind]:
+    """The number of records of each kind."""
+    return sum((Counter({one.kind: one.records}) for one in differences), Counter[Kind]())
 
 
 def ends(differences: Sequence[Difference]) -> list[ENDS]:

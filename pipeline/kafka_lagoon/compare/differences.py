@@ -5,7 +5,7 @@ too. For that the left log is read a second time; logs that are equal are read o
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -235,11 +235,3 @@ def _by_gap(side: _Unequal) -> dict[int, list[int]]:
     for index in side.rest():
         indexes.setdefault(side.gap_of[index], []).append(index)
     return indexes
-
-
-def count_kinds(differences: Iterable[Difference]) -> dict[Kind, int]:
-    """The number of records of each kind."""
-    counts: Counter[Kind] = Counter()
-    for difference in differences:
-        counts[difference.kind] += difference.records
-    return dict(counts)
