@@ -64,7 +64,7 @@ def remove_voter(voter_id: int, directory_id: str, source: str | None = None) ->
     )
 
 
-def unregister_broker(broker_id: int, *, fenced: bool | None, source: str | None = None) -> Action:
+def unregister_broker(broker_id: int, *, fenced: bool | None) -> Action:
     """Unregister a broker."""
     return Action(
         kind="unregister_broker",
@@ -72,7 +72,6 @@ def unregister_broker(broker_id: int, *, fenced: bool | None, source: str | None
         before={"fenced": fenced},
         after=None,
         guards=frozenset({Guard.DELETIONS}),
-        source=source,
     )
 
 

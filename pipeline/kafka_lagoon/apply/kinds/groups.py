@@ -81,10 +81,10 @@ def alter_offsets_action(item: GroupPartition, before: State, after: Commit, sou
     return Action(kind="alter_offsets", resource=resource, before=before, after=commit_state(after), source=source)
 
 
-def delete_offsets_action(item: GroupPartition, before: State, source: str | None = None) -> Action:
+def delete_offsets_action(item: GroupPartition, before: State) -> Action:
     """The action that deletes a commit."""
     resource = group_partition_resource(item)
-    return Action(kind="delete_offsets", resource=resource, before=before, after=None, guards=_DELETIONS, source=source)
+    return Action(kind="delete_offsets", resource=resource, before=before, after=None, guards=_DELETIONS)
 
 
 def alter_share_offsets_action(
@@ -100,12 +100,10 @@ def alter_share_offsets_action(
     )
 
 
-def delete_share_offsets_action(item: GroupTopic, before: State, source: str | None = None) -> Action:
+def delete_share_offsets_action(item: GroupTopic, before: State) -> Action:
     """The action that deletes the start offsets of a share group in a topic."""
     resource = share_topic_resource(item)
-    return Action(
-        kind="delete_share_offsets", resource=resource, before=before, after=None, guards=_DELETIONS, source=source
-    )
+    return Action(kind="delete_share_offsets", resource=resource, before=before, after=None, guards=_DELETIONS)
 
 
 def delete_group_action(group_id: str, before: State, source: str | None = None) -> Action:

@@ -36,7 +36,7 @@ def parse_principal(text: str) -> tuple[str, str]:
     return kind, name
 
 
-def create_token(wanted: NewToken, source: str | None = None) -> Action:
+def create_token(wanted: NewToken) -> Action:
     """The action that creates a token."""
     after = {
         "owner": ":".join(wanted.owner) if wanted.owner else None,
@@ -44,7 +44,7 @@ def create_token(wanted: NewToken, source: str | None = None) -> Action:
         "max_lifetime_ms": wanted.max_lifetime_ms,
     }
     resource = Resource(_TOKEN, f"for {after['owner'] or _US}")
-    return Action(kind="create_delegation_token", resource=resource, before=None, after=after, source=source)
+    return Action(kind="create_delegation_token", resource=resource, before=None, after=after)
 
 
 def renew_token(token_id: str, before: State, period_ms: int) -> Action:

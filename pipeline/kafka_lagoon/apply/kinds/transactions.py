@@ -62,10 +62,10 @@ def abort_transaction(partition: TopicPartition, producer: ProducerState, source
     return Action(kind="abort_transaction", resource=resource, before=before, after=None, source=source)
 
 
-def fence_producer(transactional_id: str, before: State, source: str | None = None) -> Action:
+def fence_producer(transactional_id: str, before: State) -> Action:
     """The action that fences the producers with a transactional id."""
     resource = Resource("transactional_id", transactional_id)
-    return Action(kind="fence_producer", resource=resource, before=before, after={"fenced": True}, source=source)
+    return Action(kind="fence_producer", resource=resource, before=before, after={"fenced": True})
 
 
 def read_open_transactions(
