@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_lagoon.text import aligned, byte_count, counted, did_you_mean, duration, printable
+from kafka_lagoon.text import aligned, aligned_line, byte_count, counted, did_you_mean, duration, printable
 
 
 @pytest.mark.parametrize(
@@ -28,11 +28,8 @@ def test_numbers_of_things() -> None:
 
 def test_aligned_columns() -> None:
     """Numbers are right-aligned if requested, and lines do not end with spaces."""
-    assert aligned([("topic", "lag"), ("a", "1,500"), ("orders", "")], right=[1]) == [
-        "topic     lag",
-        "a       1,500",
-        "orders",
-    ]
+    assert aligned([("topic", "lag"), ("a", "1,500"), ("orders", "")]) == ["topic   lag", "a       1,500", "orders"]
+    assert aligned_line(("topic", "lag"), (6, 5), right=[1]) == "topic     lag"
 
 
 def test_the_nearest_name() -> None:

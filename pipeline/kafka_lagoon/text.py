@@ -28,14 +28,14 @@ def did_you_mean(name: str, known: Iterable[object]) -> str:
     return f" (did you mean {close[0]}?)" if close else ""
 
 
-def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
-    """Lines of a table; columns in `right` are right-aligned, nothing is padded at the end of a line."""
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table; nothing is padded at the end of a line."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [aligned_line(row, widths, right) for row in rows]
+    return [aligned_line(row, widths) for row in rows]
 
 
 def aligned_line(row: Sequence[str], widths: Sequence[int], right: Collection[int] = ()) -> str:
-    """One line of a table with columns of these widths; a wider cell moves the rest of its line."""
+    """One line of a table: columns have these widths, those in `right` are right-aligned; a wider cell moves the rest."""
     return "  ".join(padded(row, widths, right)).rstrip()
 
 

@@ -141,14 +141,9 @@ def _without_absent(offsets: Offsets, columns: OffsetColumns) -> Offsets:
     return Gathered(offsets.answers, sources, {**offsets.failures, **failures}) if failures else offsets
 
 
-def offsets_at(
-    cluster: Cluster,
-    times_ms: Mapping[TopicPartition, int],
-    deadline: Deadline,
-    isolation_level: int = READ_UNCOMMITTED,
-) -> Offsets:
+def offsets_at(cluster: Cluster, times_ms: Mapping[TopicPartition, int], deadline: Deadline) -> Offsets:
     """The first record of each partition at or after its time (epoch milliseconds); offset -1 if there is none yet."""
-    sharded = _request_at(times_ms, Kind(LATEST, isolation_level, 1))
+    sharded = _request_at(times_ms, Kind(LATEST, READ_UNCOMMITTED, 1))
     return gather(cluster, ByLeader(cluster), [sharded], deadline)[0]
 
 

@@ -4,7 +4,7 @@ The first word is not enough: `FROM ... INSERT INTO` and a DELETE after WITH wri
 kind of node that is not known to read is refused, so that commands of later releases are, too.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kafka_lagoon.query.statements import refused
@@ -65,7 +65,7 @@ def refuse_all_but_a_query(plan: Any, schema: Sequence[str]) -> None:
         if kind in _RELATIONS:
             _refuse_other_places([*_elements(node.multipartIdentifier())], schema)
         if kind == "UnresolvedTableValuedFunction":
-            _refuse_function([*_elements(node.name())], _TABLE_FUNCTIONS)
+            _refuse_table_function([*_elements(node.name())])
         waiting += [*_elements(node.children()), *_plans_within(kind, node)]
         windows = _elements(node.windowDefinitions().values().toSeq()) if kind == "WithWindowDefinition" else ()
         waiting += _subqueries([*_elements(node.expressions()), *windows])
@@ -101,8 +101,8 @@ def _subqueries(expressions: Iterable[Any]) -> Iterator[Any]:
         waiting += _elements(expression.children())
 
 
-def _refuse_function(name: Sequence[str], known: Collection[str]) -> None:
-    if name[-1].lower() not in known:
+def _refuse_table_function(name: Sequence[str]) -> None:
+    if name[-1].lower() not in _TABLE_FUNCTIONS:
         raise refused("SELECT over the tables and views", name[-1])
 
 

@@ -307,7 +307,7 @@ def _write_in_transactions(task: _Task, written: _Written, rows: _Rows) -> None:
     _take_found(written, rows, own.offsets)
     transaction: Transaction | None = first
     batches = rows.until_round_ends()
-    while some := _of_about(batches, _TRANSACTION_BYTES):
+    while some := _of_a_transaction(batches):
         transaction = transaction or producer.begin(task.deadline())
         options = _options(settings, written.work)
         with PartitionWriter(cluster, target, written.topics, options, transaction.producer, transaction) as writer:
@@ -335,14 +335,14 @@ def _ranges_between(records: pa.RecordBatch, target_offsets: NDArray[np.int64]) 
     ]
 
 
-def _of_about(batches: Iterator[pa.RecordBatch], size: int) -> list[pa.RecordBatch]:
-    """The next batches, up to this number of bytes."""
+def _of_a_transaction(batches: Iterator[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """The next batches, as many as a transaction has."""
     some: list[pa.RecordBatch] = []
     filled = 0
     for batch in batches:
         some.append(batch)
         filled += batch.nbytes
-        if filled >= size:
+        if filled >= _TRANSACTION_BYTES:
             break
     return some
 
