@@ -59,7 +59,7 @@ def rows() -> Iterator[pa.RecordBatch]:
 
 def written(writer: LagoonWriter, partition: int) -> TaskWritten:
     """Run the first attempt of a task."""
-    task = SparkTask(partition=partition, attempt=0, attempt_id=partition, batch=None)
+    task = SparkTask(partition=partition, attempt=0, batch=None)
     message = write_task(writer._sink, writer._transaction, task, rows())
     assert isinstance(message, TaskWritten)
     return message
@@ -161,7 +161,7 @@ def test_a_batch_within_a_stream_recognizes_a_repeated_stage(
     state: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In foreachBatch Spark gives tasks the micro-batch of the stream, but what they write is a batch."""
-    task = SparkTask(partition=0, attempt=0, attempt_id=7, batch=MicroBatch("query", 3))
+    task = SparkTask(partition=0, attempt=0, batch=MicroBatch("query", 3))
     monkeypatch.setattr("kafka_lagoon.source.write_task.this_task", lambda: task)
     writer = LagoonWriter(sink_of(state, "run"))
     assert isinstance(writer.write(rows()), TaskWritten)
@@ -184,7 +184,7 @@ def test_a_micro_batch_of_an_older_checkpoint(
     sink: Sink, monkeypatch: pytest.MonkeyPatch, number: int, records: int | None, line: str | None
 ) -> None:
     """Spark plans it again, with rows that were not written: only the last micro-batch is passed over, if it has no more rows."""
-    task = SparkTask(partition=0, attempt=0, attempt_id=7, batch=MicroBatch("query", number))
+    task = SparkTask(partition=0, attempt=0, batch=MicroBatch("query", number))
     monkeypatch.setattr("kafka_lagoon.source.write_task.this_task", lambda: task)
     stream = LagoonStreamWriter(sink)
     stream._progress = [BatchProgress(series="query", number=7, topic="copy", records=records)]
@@ -258,7 +258,7 @@ def test_rows_in_the_order_of_their_topics(
     sink = new_sink(parse_sink(options, schema, overwrite=False, is_stream=False), schema)
     batches = (pa.RecordBatch.from_pydict({"topic": [name] * 2, "value": ["a", "b"]}) for name in names)
     writer = LagoonWriter(sink)
-    task = SparkTask(partition=0, attempt=0, attempt_id=0, batch=None)
+    task = SparkTask(partition=0, attempt=0, batch=None)
     message = write_task(sink, writer._transaction, task, batches)
     assert isinstance(message, TaskWritten)
     assert {partition.topic: count for partition, count in message.records.items()} == dict.fromkeys(names, 2)

@@ -30,7 +30,7 @@ def sink_of(kafka: LocalKafka, topic: str, transactions: str) -> Sink:
 
 
 def attempt(number: int) -> SparkTask:
-    return SparkTask(partition=0, attempt=number, attempt_id=number, batch=None)
+    return SparkTask(partition=0, attempt=number, batch=None)
 
 
 def rows(*values: str) -> Iterator[pa.RecordBatch]:
@@ -88,9 +88,7 @@ def test_attempts_in_one_transaction(request: pytest.FixtureRequest, fixture: st
     if has_written:
         write_task(sink, writer._transaction, attempt(0), rows("first"))
     writer.abort([])
-    late = write_task(
-        sink, writer._transaction, SparkTask(partition=1, attempt=0, attempt_id=9, batch=None), rows("late")
-    )
+    late = write_task(sink, writer._transaction, SparkTask(partition=1, attempt=0, batch=None), rows("late"))
     assert isinstance(late, TaskFailed)
     assert re.search(FENCED, late.reason)
     states = states_of(kafka, sink)

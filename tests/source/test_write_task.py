@@ -124,7 +124,7 @@ def test_a_topic_that_is_no_text(state: FakeCluster, brokers: dict[int, FakeBrok
     sink = new_sink(parse_sink({"kafka.bootstrap.servers": servers}, schema, overwrite=False, is_stream=False), schema)
     topics = pa.array(names, pa.binary()).view(pa.string())
     rows = pa.RecordBatch.from_arrays([topics, pa.array(["v"] * len(names))], names=schema.names)
-    task = SparkTask(partition=0, attempt=0, attempt_id=0, batch=None)
+    task = SparkTask(partition=0, attempt=0, batch=None)
     failed = write_task(sink, None, task, iter([rows]))
     assert failed == TaskFailed(task=task, reason=f"column topic: {names[-1]!r} is not UTF-8")
     assert not state.topics["t"].partitions[0].log

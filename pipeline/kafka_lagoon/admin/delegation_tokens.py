@@ -66,7 +66,6 @@ class CreatedToken:
     token_id: str
     hmac: Secret
     owner: str
-    issued_at_ms: int
     expires_at_ms: int
     max_lifetime_at_ms: int
 
@@ -185,7 +184,6 @@ def _read_created(
         token_id=response.token_id,
         hmac=Secret(b64encode(response.hmac).decode()),
         owner=f"{response.principal_type}:{response.principal_name}",
-        issued_at_ms=response.issue_timestamp_ms,
         expires_at_ms=response.expiry_timestamp_ms,
         max_lifetime_at_ms=response.max_timestamp_ms,
     )

@@ -91,7 +91,7 @@ class Decoding:
         flags_until: int | None,
     ) -> None:
         self.counts, self.problems = Counts(), list[Problem]()
-        self._batches, self._options, self._flags_until = batches, options, flags_until
+        self._batches, self._options = batches, options
         self._limit = min(options.batch_limit_bytes, LARGEST)
         self._schema = schema_of(options.columns)
         self._wants_headers_only = are_in_headers(self._schema)

@@ -42,7 +42,6 @@ class SparkTask:
 
     partition: int
     attempt: int
-    attempt_id: int
     batch: MicroBatch | None
 
 

@@ -51,7 +51,6 @@ def this_task() -> SparkTask:
     return SparkTask(
         partition=context.partitionId(),
         attempt=context.attemptNumber(),
-        attempt_id=context.taskAttemptId(),
         batch=MicroBatch(query_id, int(number)) if query_id and number else None,
     )
 
