@@ -91,16 +91,16 @@ def _broken_directories(answers: Mapping[int, DescribeLogDirsResponse]) -> Itera
 
 def replica_sizes(cluster: Cluster, partitions: Sequence[TopicPartition], deadline: Deadline) -> Sizes:
     """Bytes of each partition's log on its leader's disk."""
-
-    def build(items: Sequence[TopicPartition]) -> DescribeLogDirsRequest:
-        topics: dict[str, list[int]] = {}
-        for item in items:
-            topics.setdefault(item.topic, []).append(item.partition)
-        wanted = (DescribableLogDirTopic(topic=name, partitions=tuple(some)) for name, some in topics.items())
-        return DescribeLogDirsRequest(topics=tuple(wanted))
-
-    sharded = ShardedRequest(api=DESCRIBE_LOG_DIRS, items=list(partitions), build=build, read=_read_sizes)
+    sharded = ShardedRequest(api=DESCRIBE_LOG_DIRS, items=list(partitions), build=_of_partitions, read=_read_sizes)
     return gather(cluster, ByLeader(cluster), [sharded], deadline)[0]
+
+
+def _of_partitions(items: Sequence[TopicPartition | Replica]) -> DescribeLogDirsRequest:
+    topics: dict[str, list[int]] = {}
+    for item in items:
+        topics.setdefault(item.topic, []).append(item.partition)
+    wanted = (DescribableLogDirTopic(topic=name, partitions=tuple(some)) for name, some in topics.items())
+    return DescribeLogDirsRequest(topics=tuple(wanted))
 
 
 def _read_sizes(
@@ -155,15 +155,7 @@ def replica_places(
     cluster: Cluster, replicas: Sequence[Replica], deadline: Deadline
 ) -> Gathered[Replica, ReplicaPlace]:
     """The directory of each of these replicas, from its broker; LOG_DIR_NOT_FOUND where the broker does not have it."""
-
-    def build(items: Sequence[Replica]) -> DescribeLogDirsRequest:
-        topics: dict[str, list[int]] = {}
-        for item in items:
-            topics.setdefault(item.topic, []).append(item.partition)
-        wanted = (DescribableLogDirTopic(topic=name, partitions=tuple(some)) for name, some in topics.items())
-        return DescribeLogDirsRequest(topics=tuple(wanted))
-
-    sharded = ShardedRequest(api=DESCRIBE_LOG_DIRS, items=list(replicas), build=build, read=_read_places)
+    sharded = ShardedRequest(api=DESCRIBE_LOG_DIRS, items=list(replicas), build=_of_partitions, read=_read_places)
     return gather(cluster, _ByReplica(cluster), [sharded], deadline)[0]
 
 
