@@ -12,7 +12,7 @@ Kinds, their resources and states:
 Coordinators refuse all of it while a group has members.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafka_lagoon.admin.committed_offsets import CommittedOffsets, committed_offsets
@@ -31,7 +31,11 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import GROUP_ID_NOT_FOUND, UNSTABLE_OFFSET_COMMIT
-from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH, OffsetFetchResponsePartition
+from kafka_lagoon.protocol.messages.offset_fetch import (
+    OFFSET_FETCH,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+)
 
 _GROUP_PARTITION, _SHARE_PARTITION, _SHARE_TOPIC = "group_partition", "share_group_partition", "share_group_topic"
 _DELETIONS = frozenset({Guard.DELETIONS})
@@ -147,17 +151,14 @@ def _not_listed(listings: GroupListings, group_ids: Sequence[str]) -> dict[Group
 def _commits(fetched: CommittedOffsets, failures: dict[GroupPartition | str, Failure]) -> GroupCommits:
     states: dict[GroupPartition, State] = {}
     for answers in (fetched.answers, fetched.replaced):
-        for group_id, group in answers.items():
-            for topic in group.topics:
-                for partition in topic.partitions:
-                    item = GroupPartition(group_id, topic.name, partition.partition_index)
-                    if partition.error_code != UNSTABLE_OFFSET_COMMIT and partition.committed_offset >= 0:
-                        states[item] = commit_state(_commit(partition))
-                    elif partition.error_code == UNSTABLE_OFFSET_COMMIT and group_id not in fetched.replaced:
-                        # A state is missing only if nothing is stored, which the missing second answer does not say.
-                        failures[item] = failure_of(
-                            OFFSET_FETCH, Scope.group_partition(*item), UNSTABLE_OFFSET_COMMIT, explanation=_PENDING
-                        )
+        for item, partition in _by_item(answers):
+            if partition.error_code != UNSTABLE_OFFSET_COMMIT and partition.committed_offset >= 0:
+                states[item] = commit_state(_commit(partition))
+            elif partition.error_code == UNSTABLE_OFFSET_COMMIT and item.group_id not in fetched.replaced:
+                # A state is missing only if nothing is stored, which the missing second answer does not say.
+                failures[item] = failure_of(
+                    OFFSET_FETCH, Scope.group_partition(*item), UNSTABLE_OFFSET_COMMIT, explanation=_PENDING
+                )
     for failure in fetched.failures:
         scope = failure.scope
         if scope.topic is not None and scope.partition is not None:
@@ -165,6 +166,15 @@ def _commits(fetched: CommittedOffsets, failures: dict[GroupPartition | str, Fai
         elif scope.group_id is not None:
             failures[scope.group_id] = failure
     return GroupCommits(states, failures)
+
+
+def _by_item(
+    answers: Mapping[str, OffsetFetchResponseGroup],
+) -> Iterator[tuple[GroupPartition, OffsetFetchResponsePartition]]:
+    for group_id, group in answers.items():
+        for topic in group.topics:
+            for partition in topic.partitions:
+                yield GroupPartition(group_id, topic.name, partition.partition_index), partition
 
 
 def _commit(partition: OffsetFetchResponsePartition) -> Commit:
