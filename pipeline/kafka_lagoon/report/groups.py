@@ -195,11 +195,7 @@ def total_history(scope: Scope) -> Series:
             ON behind.snapshot_id = places.snapshot_id AND behind.snapshot_date = places.snapshot_date
           GROUP BY places.point, places.snapshot_id
         ) AS snapshot_sums GROUP BY point"""  # noqa: S608  names of ours
-    incomplete = scope.incomplete_points("consumer_lag")
-    series = [Reading(None) if point in incomplete else None for point in range(len(scope.axis.points))]
-    for point, lag, unknown in scope.rows(statement, scope.snapshot.cluster, scope.snapshot.cluster):
-        series[point] = Reading(lag, bool(unknown) or point in incomplete)
-    return series
+    return scope.series(statement, "consumer_lag")
 
 
 def _among(names: Sequence[str]) -> str:

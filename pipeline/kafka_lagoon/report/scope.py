@@ -18,6 +18,7 @@ from kafka_lagoon.query.history import (
 )
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.query.window import Span, Window
+from kafka_lagoon.report.charts import Reading, Series
 from kafka_lagoon.report.timeline import Timeline, timeline
 from kafka_lagoon.report.values import time_text
 from kafka_lagoon.tables.schema import STORED_TABLES
@@ -105,6 +106,17 @@ class Scope:
               ON incomplete.snapshot_id = places.snapshot_id AND incomplete.snapshot_date = places.snapshot_date"""  # noqa: S608
         cluster = self.snapshot.cluster
         return {point for (point,) in self.rows(statement, cluster, table, cluster)}
+
+    def series(self, statement: str, table: str) -> Series:
+        """The values of a statement over points of the history; partial where some are unknown, or the table lacks rows.
+
+        Its columns are the point, the value and the number of unknown values; its two question marks are the cluster.
+        """
+        incomplete = self.incomplete_points(table)
+        series = [Reading(None) if point in incomplete else None for point in range(len(self.axis.points))]
+        for point, value, unknown in self.rows(statement, self.snapshot.cluster, self.snapshot.cluster):
+            series[point] = Reading(value, bool(unknown) or point in incomplete)
+        return series
 
     def history_days(self) -> str:
         """A condition that keeps the engines from opening other days."""

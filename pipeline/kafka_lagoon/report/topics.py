@@ -208,8 +208,4 @@ def size_history(scope: Scope) -> Series:
             ON sizes.snapshot_id = places.snapshot_id AND sizes.snapshot_date = places.snapshot_date
           GROUP BY places.point, places.snapshot_id
         ) AS snapshot_sums GROUP BY point"""  # noqa: S608  names of ours
-    incomplete = scope.incomplete_points("log_dirs")
-    series = [Reading(None) if point in incomplete else None for point in range(len(scope.axis.points))]
-    for point, size, problems in scope.rows(statement, scope.snapshot.cluster, scope.snapshot.cluster):
-        series[point] = Reading(size, bool(problems) or point in incomplete)
-    return series
+    return scope.series(statement, "log_dirs")
