@@ -237,18 +237,26 @@ def archive_new_records(
     reconciled = reconcile(run, planned, outcomes, checked)
     files = [file for number in sorted(reconciled.kept) for file in results[number].files]
     step("commit", len(files))
+    output = RunOutput(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files)
+    pending = _commit(lock, output, deadline, is_staged=bool(settings.staging()))
+    return ArchivedRecords(plan=planned, reconciled=reconciled, pending=pending)
+
+
+def _commit(lock: ArchiveLock, output: RunOutput, deadline: RunDeadline, *, is_staged: bool) -> RangesPending | None:
+    """Commit the records and next offsets of a run; the error if its ranges are left to the next run."""
     wait_ms = deadline.within(LONGEST_COMMIT_WAIT_MS, COMMIT_LOCK_WAIT_MS).budget_ms
-    if reconciled.ranges:
-        write = commit_staged if settings.staging() else commit
+    topics = output.reconciled.topics
+    if output.reconciled.ranges:
+        write = commit_staged if is_staged else commit
         try:
-            write(lock, RunOutput(ingest_id=ingest_id, ingest_date=day, reconciled=reconciled, files=files), wait_ms)
+            write(lock, output, wait_ms)
         except RangesPending as error:
-            return ArchivedRecords(plan=planned, reconciled=reconciled, pending=error)
-    elif settings.staging():
-        store_examined(lock, reconciled.topics)
+            return error
+    elif is_staged:
+        store_examined(lock, topics)
     else:
-        commit_examined(lock, reconciled.topics, wait_ms)
-    return ArchivedRecords(plan=planned, reconciled=reconciled)
+        commit_examined(lock, topics, wait_ms)
+    return None
 
 
 def _tasks(lock: ArchiveLock, planned: Plan, limits: IngestSettings) -> Sequence[Task]:
