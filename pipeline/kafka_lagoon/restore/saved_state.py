@@ -19,7 +19,7 @@ from kafka_lagoon.restore.group_offsets import RestoredPartition, offset_actions
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.snapshot_choice import ChosenSnapshot, last_with, saved_names, spelled
 from kafka_lagoon.restore.target import TargetTopic
-from kafka_lagoon.restore.topics import acl_actions, saved_acls, saved_topics, topic_actions
+from kafka_lagoon.restore.topics import SavedTopic, acl_actions, saved_acls, saved_topics, topic_actions
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.warehouse_urls import local_folder
 
@@ -73,25 +73,9 @@ def creations(
     actions, notes = list[Action](), list[str]()
     if saved and snapshot:
         names = {topic.topic: request.target_of(topic.topic) for topic in saved}
-        results = saved_topics(ask, snapshot.snapshot_id, names)
-        notes += [
-            f"topic {topic.topic}: the snapshot has another topic of that name ({results[topic.topic].topic_id})"
-            for topic in saved
-            if None not in (topic.topic_id, results[topic.topic].topic_id)
-            and topic.topic_id != results[topic.topic].topic_id
-        ]
-        grown = {
-            topic.topic: _archived_partitions(topic)
-            for topic in saved
-            if _archived_partitions(topic) > results[topic.topic].partitions
-        }
-        notes += [
-            f"topic {topic}: it had {results[topic].partitions} partitions in the snapshot, and partition {partitions - 1} is "
-            f"archived, so {names[topic]} gets {partitions}"
-            for topic, partitions in grown.items()
-        ]
+        wanted, notes = _as_saved(saved_topics(ask, snapshot.snapshot_id, names), saved, names)
         some, more = topic_actions(
-            [replace(one, partitions=grown.get(topic, one.partitions)) for topic, one in results.items()],
+            wanted,
             names,
             brokers=brokers,
             with_configs=request.with_configs,
@@ -105,6 +89,29 @@ def creations(
         without = f"{snapshot} does not have it" if snapshot else "no snapshot has it"
         notes.append(f"topic {topic.topic}: {without}, so {name} gets as many partitions as have records")
     return Alterations(actions=actions, notes=notes)
+
+
+def _as_saved(
+    results: Mapping[str, SavedTopic], archived: Sequence[ArchivedTopic], names: Mapping[str, str]
+) -> tuple[list[SavedTopic], list[str]]:
+    """The topics of a snapshot, with as many partitions as are archived if that is more, and notes about differences."""
+    notes = [
+        f"topic {topic.topic}: the snapshot has another topic of that name ({results[topic.topic].topic_id})"
+        for topic in archived
+        if None not in (topic.topic_id, results[topic.topic].topic_id)
+        and topic.topic_id != results[topic.topic].topic_id
+    ]
+    grown = {
+        topic.topic: _archived_partitions(topic)
+        for topic in archived
+        if _archived_partitions(topic) > results[topic.topic].partitions
+    }
+    notes += [
+        f"topic {topic}: it had {results[topic].partitions} partitions in the snapshot, and partition {partitions - 1} is "
+        f"archived, so {names[topic]} gets {partitions}"
+        for topic, partitions in grown.items()
+    ]
+    return [replace(one, partitions=grown.get(topic, one.partitions)) for topic, one in results.items()], notes
 
 
 def _archived_partitions(topic: ArchivedTopic) -> int:
