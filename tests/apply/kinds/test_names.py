@@ -44,8 +44,8 @@ def test_what_is_no_partition(name: str) -> None:
 @given(st.lists(TEXTS, min_size=1, max_size=5))
 def test_words_are_what_was_quoted(texts: list[str]) -> None:
     """Blanks, quotes, escapes and empty texts stay different in a line of several words."""
-    found = WORD.findall(" ".join(map(quoted, texts)))
-    assert [json.loads(word) if word.startswith('"') else word for word in found] == texts
+    words = WORD.findall(" ".join(map(quoted, texts)))
+    assert [json.loads(word) if word.startswith('"') else word for word in words] == texts
 
 
 @given(ENTITIES.map(quota_entity))
