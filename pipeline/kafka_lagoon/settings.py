@@ -200,9 +200,12 @@ def load(
 ) -> Settings:
     """Load settings from a TOML file, a Kafka `client.properties`, `LAGOON_...` and `key=value`; later sources win.
 
-    `assigned` has the settings of options such as `--bootstrap-servers`. ConfigError lists every fault. Faults are also: an
-    environment variable that names no setting, a cluster in `assigned` that other sources with clusters do not have, a variable
-    or an option for [kafka] beside clusters, no cluster if `cluster_needed`, and no warehouse or catalog if `tables_needed`.
+    `assigned` has the settings of options such as `--bootstrap-servers`. ConfigError lists every fault. These are faults, too:
+
+    - an environment variable that names no setting
+    - a cluster in `assigned`, if other sources have clusters and none of that name
+    - a variable or an option for [kafka] beside clusters
+    - no cluster if `cluster_needed`, no warehouse or catalog if `tables_needed`
     """
     problems: list[str] = []
     of_file = _beside(conf, _toml(conf, f"{conf_named_by} {conf}", problems)) if conf else {}

@@ -29,9 +29,8 @@ def in_order_of_runs(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any
     """Rows of record_ranges in the order in which they were written.
 
     Runs have a number since version 0.2.0. Runs without a number are earlier, in the order of their ids, which are times.
-    Within a run, TOPIC_RECREATED comes before the begin of the next topic of its name, that begin before a truncation, and a
-    truncation before the records that were read after it, even if the topic was deleted while they were read. TOPIC_DELETED
-    is the last of its run: only a later run finds the next topic of the name.
+    Rows of one run are in this order: TOPIC_RECREATED, the begin of the next topic of that name, a truncation, the records that
+    were read after it, and TOPIC_DELETED, because only a later run finds the next topic of the name.
     """
     return sorted(rows, key=_place)
 

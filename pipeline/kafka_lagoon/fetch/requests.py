@@ -1,7 +1,7 @@
 """Makes Fetch requests for one partition or for several of one leader, and finds them in the answers.
 
-A topic is requested by its id where the broker has ids, because the name may belong to another topic by now, and with the
-leader epoch of the record before, because a log may have been truncated and continued with other records.
+A topic is requested by its id where the broker has ids, because the name may belong to another topic by now. A partition is
+requested with the leader epoch of the record before, because its log may have been truncated and continued with other records.
 """
 
 from collections.abc import Iterator, Sequence

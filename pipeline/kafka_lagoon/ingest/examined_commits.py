@@ -109,8 +109,8 @@ def examine(
 ) -> Examined:
     """Examine the commits to tables since those that the last run examined.
 
-    TableError if rows of earlier runs are gone, unless the user keeps the tables as they are, or the run goes back to the next
-    offsets `repeated` and the table still has the rows that were added until then.
+    TableError if rows of earlier runs are gone. It is not raised if the user keeps the tables as they are, or if the run goes
+    back to the next offsets `repeated` and the table still has the rows that were added until then.
     """
     versions, examined, notes = dict[str, int](), list[Commit](), list[str]()
     for table in tables:

@@ -244,8 +244,8 @@ def _earliest(context: TablesContext) -> datetime | None:
 def _knows_ends(context: TablesContext) -> bool:
     """False if an end offset may have to be compared with a snapshot before the window, because the previous one lacks it.
 
-    The view looks for it in the snapshots of the UTC day and in the last one before the day, so the window is long enough if
-    the first snapshot of the day has a predecessor in it.
+    The view looks for it in the snapshots of the UTC day and in the last snapshot before the day. So the window is long enough
+    if it has a predecessor of the first snapshot of the day.
     """
     of = of_snapshots(context.snapshots)
     statement = f"""
