@@ -125,7 +125,7 @@ PARTS = (
         name="races",
         module="tests.proof.races",
         arguments=("--processes", "4", "--rounds", "5"),
-        long_arguments=("--store", "folder", "--store", "s3"),
+        long_arguments=("--store", "folder", "--store", "s3", "--store", "gcs"),
     ),
     Part(name="secrets", module="tests.proof.secrets"),
     Part(

@@ -11,7 +11,6 @@ HEAD = (
     f"| part | tried | {' | '.join(VIOLATIONS)} | other violations | longest recovery | minutes |",
     f"|---|---|{'---|' * len(VIOLATIONS)}---|---|---|",
 )
-_OLD_CELLS = 7  # rows had all figures and no list until November 2026
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +40,7 @@ def entry(part: str, figures: Figures, headline: Sequence[str], *, minutes: floa
 
 
 def with_entries(page: str, section: str, entries: Mapping[str, Entry], headlines: Mapping[str, Sequence[str]]) -> str:
-    """The page with these entries, by part, in a section; entries of other parts stay, in the order of the headlines.
-
-    A row of the old form is taken apart into a row and a list.
-    """
+    """The page with these entries, by part, in a section; entries of other parts stay, in the order of the headlines."""
     there = _entries(_between(page, section)[1], _between(page, _lists(section))[1], headlines)
     ordered = [(there | entries)[part] for part in headlines if part in there or part in entries]
     page = _replaced(page, section, [*HEAD, *(one.row for one in ordered)])
@@ -58,24 +54,9 @@ def _entries(table: str, lists: str, headlines: Mapping[str, Sequence[str]]) -> 
     entries = {}
     for row in table.splitlines():
         cells = [cell.strip() for cell in row.strip("|").split(" | ")]
-        if cells[0] not in headlines:
-            continue
-        if len(cells) == _OLD_CELLS:
-            entries[cells[0]] = _of_old_row(cells, headlines[cells[0]])
-        else:
+        if cells[0] in headlines:
             entries[cells[0]] = Entry(row=row, details=details[cells[0]])
     return entries
-
-
-def _of_old_row(cells: Sequence[str], headline: Sequence[str]) -> Entry:
-    part, tried, happened, violations, recovery, minutes, runs = cells
-    figures = Figures(
-        tried=_numbers(tried),
-        happened=_numbers(happened),
-        violations=_numbers(violations),
-        longest_recovery_s=float(recovery.removesuffix(" s")) if recovery else None,
-    )
-    return entry(part, figures, headline, minutes=float(minutes), runs=runs)
 
 
 def _by_prefix(happened: Mapping[str, int]) -> dict[str, dict[str, int]]:
@@ -90,12 +71,6 @@ def _by_prefix(happened: Mapping[str, int]) -> dict[str, dict[str, int]]:
 
 def _counted(numbers: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in numbers.items())
-
-
-def _numbers(counted: str) -> dict[str, int]:
-    """The numbers that `_counted` wrote; a name may have commas, too."""
-    items = (item.split(" ", 1) for item in re.split(r", (?=\d[\d,]* )", counted) if item)
-    return {name: int(number.replace(",", "")) for number, name in items}
 
 
 def _lists(section: str) -> str:

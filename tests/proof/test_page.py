@@ -71,21 +71,6 @@ def test_entries_of_other_parts_stay() -> None:
     assert page.splitlines() == [*table, *marked, "<!-- end of lists of make proof -->", "after"]
 
 
-def test_rows_of_the_old_form() -> None:
-    """A row that has all figures, from an earlier run, becomes a row and a list without a figure less."""
-    old = (
-        "| histories | 5 acknowledged records, 1,200 histories | 3 broker kill, 1 ingest: driver killed, 2 ingest: group killed"
-        f" | 0 altered, 1,000 lost, 0 secrets, 2 stuck | 12 s | 10 | {RUNS} |"
-    )
-    page = with_entries(EMPTY.replace("<!-- end of make", f"{old}\n<!-- end of make"), "make proof", {}, PARTS)
-    assert page == with_entries(
-        EMPTY, "make proof", {"histories": entry("histories", FIGURES, ("histories",), minutes=10, runs=RUNS)}, PARTS
-    )
-    commas = f"| b part | 7 cases | 1,234 a, or b, 21 c < 0, 4,432 of 3.9.2 | 0 differences |  | 4 | {RUNS} |"
-    page = with_entries(EMPTY.replace("<!-- end of make", f"{commas}\n<!-- end of make"), "make proof", {}, PARTS)
-    assert "- happened: 1,234 a, or b, 21 c < 0, 4,432 of 3.9.2\n" in page
-
-
 @pytest.mark.parametrize("section", SECTIONS.values())
 def test_the_page_is_written_so(section: str) -> None:
     """A run that has no entries changes nothing in docs/proof.md."""

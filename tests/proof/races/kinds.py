@@ -15,7 +15,7 @@ COMPLETE, NOTHING_DONE, INCOMPLETE, LOCKED = 0, 1, 3, 4
 class Kind:
     """One of the things that processes race for."""
 
-    job: Callable[[World], Job]
+    job: Callable[[World, str], Job]  # of a store by name: each has topics of its own
     has_won: Callable[[Mapping[str, Any]], bool]  # says the event that ends a run
     exits_of_winner: frozenset[int]
     exits_of_others: frozenset[int]
@@ -54,7 +54,7 @@ def _has_altered(event: Mapping[str, Any]) -> bool:
 # docs/exit-codes.md; of apply docs/administration.md, of restore docs/restore.md.
 KINDS = {
     "slot": Kind(
-        job=lambda world: Snapshot(world, name="race-slot"),
+        job=lambda world, store: Snapshot(world, name=f"race-slot-{store}"),
         has_won=_published,
         exits_of_winner=frozenset({COMPLETE}),
         exits_of_others=frozenset({COMPLETE, LOCKED}),
@@ -62,7 +62,7 @@ KINDS = {
         lock_wait="snapshot.lock_wait_ms",
     ),
     "archive": Kind(
-        job=lambda world: Ingest(world, name="race-archive"),
+        job=lambda world, store: Ingest(world, name=f"race-archive-{store}"),
         has_won=_has_written,
         exits_of_winner=frozenset({INCOMPLETE}),  # it reports the loss
         exits_of_others=frozenset({COMPLETE, LOCKED}),
@@ -70,7 +70,7 @@ KINDS = {
         lock_wait="ingest.lock_wait_ms",
     ),
     "restore": Kind(
-        job=lambda world: Restore(world, name="race-restore"),
+        job=lambda world, store: Restore(world, name=f"race-restore-{store}"),
         has_won=_has_written,
         exits_of_winner=frozenset({COMPLETE}),
         exits_of_others=frozenset({COMPLETE, LOCKED}),
@@ -78,7 +78,7 @@ KINDS = {
         lock_wait="restore.lock_wait_ms",
     ),
     "apply": Kind(
-        job=lambda world: Apply(world, name="race-apply"),
+        job=lambda world, store: Apply(world, name=f"race-apply-{store}"),
         has_won=_has_altered,
         exits_of_winner=frozenset({COMPLETE}),
         # 1: what it planned differs from the cluster by now, so it has sent nothing

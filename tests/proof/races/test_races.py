@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.proof.points.world import new_world
-from tests.proof.races.__main__ import Counts, figures, main, raced
+from tests.proof.races import kinds
+from tests.proof.races.__main__ import STORES, Counts, figures, main, raced
 from tests.proof.races.kinds import KINDS
 from tests.proof.races.racers import Run
 
@@ -43,6 +44,14 @@ def test_one_winner_and_documented_exit_codes(name: str) -> None:
     assert kind.problems([won, won, lost]) == ["2 winners"]
     (problem,) = kind.problems([won, run(2)])
     assert problem.startswith("exit 2: noise")
+
+
+def test_stores_share_no_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One broker has the topics of the races on all stores."""
+    for job in ("Snapshot", "Ingest", "Restore", "Apply"):
+        monkeypatch.setattr(kinds, job, lambda _, name: name)
+    names = {kind.job(None, store) for kind in KINDS.values() for store in STORES}  # type: ignore[arg-type]
+    assert len(names) == len(KINDS) * len(STORES)
 
 
 def test_counts() -> None:
