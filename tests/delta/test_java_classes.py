@@ -58,7 +58,8 @@ def test_a_log_is_listed_as_by_hadoop(log_store: Any, spark: SparkSession, tmp_p
     (log / "_sidecars").mkdir(parents=True)
     for version in (0, 10, 2, 9, 11):
         (log / f"{version:020}.json").write_text("x" * version)
-    for name in ("_last_checkpoint", f".{9:020}.json.tmp", f".{10:020}.json.crc", f"{9:020}.checkpoint.parquet"):
+    others = ("_last_checkpoint", f".{9:020}.json.tmp", f".{10:020}.json.crc", f"{9:020}.checkpoint.parquet", "copy 1:2")
+    for name in others:
         (log / name).write_text(name)
     for path in log.iterdir():
         os.utime(path, (1_795_000_000, 1_795_000_000.25))
@@ -75,7 +76,7 @@ def test_a_log_is_listed_as_by_hadoop(log_store: Any, spark: SparkSession, tmp_p
         assert listed(log_store, first) == [
             file for file in listed(hadoop, first) if not file[0].rpartition("/")[2].startswith(".")
         ]
-    assert len(listed(log_store, f"{9:020}.")) == 6
+    assert len(listed(log_store, f"{9:020}.")) == 7
     with pytest.raises(Py4JError, match="FileNotFoundException"):
         log_store.listFrom(jvm.org.apache.hadoop.fs.Path(f"file:{tmp_path}/none/x"), conf)
 

@@ -55,7 +55,7 @@ _DECIMAL = re.compile(r"decimal\(\d{1,2},\d{1,2}\)")
 _DOUBTFUL = re.compile(r"[*?\[\0]|(^|/)\.?$")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # errors of deltalake have colours for terminals
 # A feature, or a version of the protocol, that a newer Delta may know; and a table whose commits a catalog has.
-_UNKNOWN_FEATURE = re.compile("Unsupported|catalog-managed")
+_UNKNOWN_FEATURE = re.compile("Unsupported(?! Delta table type)|catalog-managed")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 
 

@@ -57,7 +57,8 @@ public class LagoonLocalLogStore extends HadoopFileSystemLogStore {
     for (int i = 0; i < found.length; i++) {
       String name = found[i].getName();
       if (name.compareTo(path.getName()) >= 0 && !name.startsWith(".")) {
-        FileStatus file = status(found[i], new Path(folder, name));
+        // As Hadoop does: as a text, a name with a colon would be a scheme.
+        FileStatus file = status(found[i], new Path(folder, new Path(null, null, name)));
         if (found[i].exists()) { // nobody has deleted it meanwhile: its length and time are true
           files.put(name, file);
         }

@@ -118,7 +118,6 @@ def words(data: bytes) -> None:
         names.parse_partition,
         names.parse_quota_name,
         names.parse_listener,
-        names.words,
         identity.cluster_id_fault,
         identity.topic_fault,
         identity.host_fault,
