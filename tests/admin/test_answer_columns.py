@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.admin.answer_columns import PartitionOrder
 from kafka_lagoon.admin.offsets import OffsetColumns
-from kafka_lagoon.client.routing import Source
+from kafka_lagoon.client.intake import Source
 from kafka_lagoon.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsResponsePartition,

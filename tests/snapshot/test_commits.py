@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from kafka_lagoon.admin.committed_offsets import CommittedOffsets
-from kafka_lagoon.client.routing import Source
+from kafka_lagoon.client.intake import Source
 from kafka_lagoon.protocol.messages.metadata import MetadataPartition, MetadataResponse, MetadataTopic
 from kafka_lagoon.protocol.messages.offset_fetch import (
     OffsetFetchResponseGroup,

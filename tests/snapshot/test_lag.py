@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_lagoon.admin.offsets import NOT_RETURNED, Offsets
-from kafka_lagoon.client.routing import Source
+from kafka_lagoon.client.intake import Source
 from kafka_lagoon.protocol.messages.list_offsets import ListOffsetsResponsePartition
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
 from kafka_lagoon.snapshot.commits import CommitColumns

@@ -12,7 +12,8 @@ from kafka_lagoon.admin.committed_offsets import CommittedOffsets
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, LAST_STABLE, LOG_START, Offsets
 from kafka_lagoon.admin.share_groups import ShareOffsets
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
-from kafka_lagoon.client.routing import Gathered, Source
+from kafka_lagoon.client.intake import Source
+from kafka_lagoon.client.routing import Gathered
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsResponsePartition
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse

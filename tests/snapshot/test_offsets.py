@@ -10,7 +10,8 @@ from kafka_lagoon.admin.offsets import (
     Offsets,
 )
 from kafka_lagoon.client.failures import Scope, failure_of
-from kafka_lagoon.client.routing import Gathered, Source
+from kafka_lagoon.client.intake import Source
+from kafka_lagoon.client.routing import Gathered
 from kafka_lagoon.errors import PipelineError, UnsupportedVersion
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsResponsePartition
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse

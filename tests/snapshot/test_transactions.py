@@ -1,6 +1,7 @@
 """Rows of transactions and producers, from messages made by hand."""
 
-from kafka_lagoon.client.routing import Gathered, Source
+from kafka_lagoon.client.intake import Source
+from kafka_lagoon.client.routing import Gathered
 from kafka_lagoon.protocol.messages.describe_producers import DescribeProducersPartitionResponse, ProducerState
 from kafka_lagoon.protocol.messages.describe_transactions import DescribedTransaction, TransactionTopic
 from kafka_lagoon.protocol.messages.list_transactions import ListedTransaction, ListTransactionsResponse

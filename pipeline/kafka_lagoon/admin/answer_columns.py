@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from kafka_lagoon.client.routing import Intake, Refusal, Source
+from kafka_lagoon.client.intake import Intake, Refusal, Source
 from kafka_lagoon.errors import Contradiction
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.topic_partition import TopicPartition

@@ -11,8 +11,9 @@ from dataclasses import field, replace
 from kafka_lagoon.admin.repeated_items import names_any_twice
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.client.intake import Intake, Refusal, Source
 from kafka_lagoon.client.routes import ByCoordinator
-from kafka_lagoon.client.routing import Gathered, Intake, Refusal, ShardedRequest, Source, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import Contradiction
 from kafka_lagoon.frozen import frozen

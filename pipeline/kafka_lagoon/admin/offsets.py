@@ -18,8 +18,9 @@ from kafka_lagoon.admin.answer_columns import (
 )
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope, own_failure
+from kafka_lagoon.client.intake import Source
 from kafka_lagoon.client.routes import ByLeader
-from kafka_lagoon.client.routing import Gathered, ShardedRequest, Source, gather
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.messages.list_offsets import (

@@ -5,25 +5,23 @@ Stale leaders and coordinators are looked up again, all under one deadline. Ever
 about a hundred thousand items costs no more memory than its `Intake` keeps.
 """
 
-from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from types import MappingProxyType
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from kafka_lagoon.client.absence import PRESENT, Absence
 from kafka_lagoon.client.broker import Call, Reply, may_have_arrived
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.client.intake import AnswersByItem, Intake, ItemAnswer, Source
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import (
     AddressRefused,
     AuthenticationFailed,
     BrokerError,
     ConnectionFailed,
-    Contradiction,
     DeadlinePassed,
     FrameTooLarge,
     PipelineError,
@@ -49,21 +47,6 @@ _NOBODY = (None, 0)
 CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' socket.request.max.bytes
 
 
-@frozen(kw_only=False)
-class Source:
-    """The broker that answered, and when its response was received (epoch milliseconds)."""
-
-    node_id: int
-    read_at_ms: int
-
-
-# (item, error code, answer or None), perhaps with the broker's message.
-ItemAnswer: TypeAlias = tuple[I, int | Contradiction, A | None] | tuple[I, int | Contradiction, A | None, str | None]
-
-# A broker's error code, an answer that contradicts itself, or None for an item that the answer leaves out.
-Refusal = int | Contradiction | None
-
-
 class Route(Protocol[J]):
     """Finds the broker for a request about an item."""
 
@@ -78,18 +61,6 @@ class Route(Protocol[J]):
 
     def refresh(self, items: Sequence[J], deadline: Deadline) -> "Mapping[Any, Failure]":
         """Look up the brokers of these items again; returns the items that the brokers refuse for good, and why."""
-
-
-class Intake(ABC, Generic[I, A]):
-    """Keeps the answers to one sharded request, a response at a time."""
-
-    answers: Mapping[I, A]
-    sources: Mapping[I, Source]
-    messages: Mapping[I, str | None] = MappingProxyType({})  # the brokers' words about items without an answer
-
-    @abstractmethod
-    def take(self, response: Any, items: Sequence[I], source: Source) -> Mapping[I, "Refusal"]:
-        """Keep the answers about some items; returns the items without an answer, and why."""
 
 
 @frozen
@@ -121,35 +92,6 @@ class Gathered(Generic[I, A]):
     answers: Mapping[I, A]
     sources: Mapping[I, Source]
     failures: Mapping[I, Failure]
-
-
-class _AnswersByItem(Intake[I, A]):
-    """Keeps the answer to each item in a dictionary."""
-
-    def __init__(self, read: Callable[[Any, Sequence[I]], Iterable[ItemAnswer[I, A]]]) -> None:
-        self._read = read
-        self.answers: dict[I, Any] = {}
-        self.sources: dict[I, Source] = {}
-        self.messages: dict[I, str | None] = {}
-
-    def take(self, response: Any, items: Sequence[I], source: Source) -> Mapping[I, Refusal]:
-        """Sort one response into answers and refusals; items that were not requested are passed over."""
-        open_, refused = set(items), dict[I, Refusal]()
-        wanted = frozenset(open_)
-        for item, code, answer, *message in self._read(response, items):
-            if item not in open_:
-                if item in wanted and (code or self.answers.get(item) != answer) and refused.get(item) != code:
-                    self.answers.pop(item, None)
-                    refused[item] = Contradiction()
-                continue
-            open_.discard(item)
-            if code:
-                refused[item] = code
-                self.messages[item] = message[0] if message else None
-            else:
-                self.answers[item] = answer
-                self.sources[item] = source
-        return {**refused, **dict.fromkeys(open_)} if refused or open_ else refused
 
 
 @dataclass(slots=True)
@@ -210,7 +152,7 @@ def _gatherings(requests: Sequence[ShardedRequest[I, Any]]) -> list[_Gathering[I
     for request in requests:
         if request.items != given:
             given, distinct = request.items, list(dict.fromkeys(request.items))
-        intake = request.intake or _AnswersByItem(request.read or _nothing)
+        intake = request.intake or AnswersByItem(request.read or _nothing)
         gatherings.append(_Gathering(request, intake, distinct))
     return gatherings
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka_lagoon.admin.committed_offsets import CommittedOffsets, groups_of
 from kafka_lagoon.client.failures import Failure
-from kafka_lagoon.client.routing import Source
+from kafka_lagoon.client.intake import Source
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT, error_code
 from kafka_lagoon.protocol.messages import offset_fetch
