@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.apply import one_off_plan
-from kafka_lagoon.apply.live import Wanted, read_live
+from kafka_lagoon.apply.live_reading import Wanted, read_live
 from kafka_lagoon.apply.one_off_plan import OneOffPlan, plan_one_offs
 from kafka_lagoon.apply.plan import plan_state
 from kafka_lagoon.client.cluster import Cluster

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from kafka_lagoon.admin.config_values import SENSITIVE, Values
 from kafka_lagoon.admin.scram import ScramCredential
-from kafka_lagoon.apply.action import Action
+from kafka_lagoon.apply.action import Action, Resource
 from kafka_lagoon.apply.config_texts import is_same
 from kafka_lagoon.apply.desired.document import Path
 from kafka_lagoon.apply.desired.model import Credential
@@ -15,11 +15,11 @@ from kafka_lagoon.apply.desired.resources import CONFIG_SECTIONS, ScramUser, can
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.kinds.acls import acl_of, create_acl, delete_acl
 from kafka_lagoon.apply.kinds.cluster import update_feature
-from kafka_lagoon.apply.kinds.configs import change_configs
+from kafka_lagoon.apply.kinds.configs import change_configs, config_resource
 from kafka_lagoon.apply.kinds.names import DEFAULT, parse_quota_name
 from kafka_lagoon.apply.kinds.quotas import alter_quotas
 from kafka_lagoon.apply.kinds.users import MECHANISMS, alter_scram, delete_scram
-from kafka_lagoon.apply.live import Live, config_resource
+from kafka_lagoon.apply.live import Live
 from kafka_lagoon.apply.topic_diff import topic_actions
 from kafka_lagoon.protocol.messages.alter_user_scram_credentials import FEWEST_ITERATIONS
 from kafka_lagoon.secret import Secret
@@ -68,7 +68,7 @@ def _changed(
     if changes.get(_MIN_ISR, "") is None and (resource_type, name) == ("broker", DEFAULT) and _has_elr(live):
         del changes[_MIN_ISR]
     place = desired.document.place(path)
-    if action := change_configs(config_resource(resource_type, name), values, changes, place):
+    if action := change_configs(config_resource(Resource(resource_type, name)), values, changes, place):
         yield action
 
 

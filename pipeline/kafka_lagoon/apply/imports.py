@@ -19,7 +19,8 @@ from kafka_lagoon.apply.desired.resources import (
 from kafka_lagoon.apply.kinds.names import DEFAULT, parse_quota_name
 from kafka_lagoon.apply.kinds.quotas import number
 from kafka_lagoon.apply.kinds.users import MECHANISMS
-from kafka_lagoon.apply.live import CONFIG_TYPES, Live, LiveTopic, Wanted, read_live
+from kafka_lagoon.apply.live import Live, LiveTopic
+from kafka_lagoon.apply.live_reading import Wanted, read_live
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import UNSUPPORTED, Failure
 from kafka_lagoon.clock import Deadline
@@ -43,7 +44,7 @@ class Imported:
 def import_state(cluster: Cluster, deadline: Deadline, *, with_assignments: bool = False) -> Imported:
     """Read a cluster's state; with the brokers of each partition if `with_assignments`."""
     everything = Wanted(
-        configs=dict.fromkeys(CONFIG_TYPES),
+        configs=dict.fromkeys(("topic", *CONFIG_SECTIONS)),
         acls=True,
         quotas=True,
         scram_users=True,

@@ -16,7 +16,8 @@ from kafka_lagoon.apply.kinds.partitions import partition_of
 from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.apply.kinds.topic_guards import partition_notes
 from kafka_lagoon.apply.kinds.topics import DELETE_TOPIC
-from kafka_lagoon.apply.live import Live, Wanted, read_live
+from kafka_lagoon.apply.live import Live
+from kafka_lagoon.apply.live_reading import Wanted, read_live
 from kafka_lagoon.apply.move_plan import is_about, left_on, move_actions, named_topics, needs_moves
 from kafka_lagoon.apply.one_off_plan import plan_one_offs
 from kafka_lagoon.client.cluster import Cluster

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_lagoon.apply import live as live_module
+from kafka_lagoon.apply import live_reading
 from kafka_lagoon.apply.checks import faults_of
 from kafka_lagoon.apply.diff import diff
 from kafka_lagoon.apply.imports import import_state
-from kafka_lagoon.apply.live import Live, Wanted, read_live
+from kafka_lagoon.apply.live import Live
+from kafka_lagoon.apply.live_reading import Wanted, read_live
 from kafka_lagoon.apply.one_off_plan import plan_one_offs
 from kafka_lagoon.apply.plan import plan_state, wanted_of
 from kafka_lagoon.cli.output import failure_lines
@@ -165,7 +166,7 @@ def test_the_time_to_read_configs_is_linear(
     names = [compared.counting(f"t{number}") for number in range(60)]
     for name in names:
         state.add_topic(str(name), 1)
-    monkeypatch.setattr(live_module, "config_values", lambda _cluster, resources, _: {key: {} for key in resources})
+    monkeypatch.setattr(live_reading, "config_values", lambda _cluster, resources, _: {key: {} for key in resources})
     wanted = Wanted(configs={"topic": names, "group": names})
     live = list[Live]()
     cluster = connect()
