@@ -6,7 +6,7 @@ import pytest
 
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.secret import Secret
-from kafka_lagoon.settings import load
+from kafka_lagoon.settings_sources import load
 from tests.test_settings import MINIMAL, conf, faults
 
 SECURE = MINIMAL + 'security_protocol = "SASL_SSL"\nsasl_mechanism = "PLAIN"\n'

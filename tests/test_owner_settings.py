@@ -8,7 +8,8 @@ import pytest
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.owner_settings import NO_OWNERS, NOTHING_EXPECTED
 from kafka_lagoon.owners import Expectation
-from kafka_lagoon.settings import Settings, load
+from kafka_lagoon.settings import Settings
+from kafka_lagoon.settings_sources import load
 from tests.documents import blocks, page
 
 PLACE = 'warehouse = "/lake"\n'

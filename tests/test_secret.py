@@ -9,7 +9,7 @@ import pytest
 
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.secret import Secret
-from kafka_lagoon.settings import load
+from kafka_lagoon.settings_sources import load
 from tests.test_kafka_settings import SECURE
 from tests.test_settings import conf, faults
 

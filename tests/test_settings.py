@@ -9,7 +9,8 @@ from kafka_lagoon import kafka_settings
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import BOTH_FORMS, NAMES
 from kafka_lagoon.secret import Secret
-from kafka_lagoon.settings import NO_PLACE, SECTIONS, Settings, load
+from kafka_lagoon.settings import NO_PLACE, SECTIONS, Settings
+from kafka_lagoon.settings_sources import load
 from tests.documents import blocks, page
 from tests.plain_lines import python_in
 

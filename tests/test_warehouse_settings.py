@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_lagoon.settings import load
+from kafka_lagoon.settings_sources import load
 from kafka_lagoon.warehouse_settings import creation_fault, opens_without_session, own_folder
 
 

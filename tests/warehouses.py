@@ -7,7 +7,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
-from kafka_lagoon.settings import Settings, load
+from kafka_lagoon.settings import Settings
+from kafka_lagoon.settings_sources import load
 from kafka_lagoon.tables.record_tables import RECORDS
 from tests.clock import CLOCK
 

@@ -28,7 +28,8 @@ from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.notebooks import register_source
 from kafka_lagoon.runs.ingest import RunDeadline, archive_new_records, lock_archive
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.settings import Settings, load
+from kafka_lagoon.settings import Settings
+from kafka_lagoon.settings_sources import load
 from tests.bench.measure import Comparison, Findings, Sample, alternate, timed
 from tests.bench.ready_batches import ready_batches
 from tests.bench.record_topics import LARGE_ZSTD, PARTITIONS, SMALL, SMALL_ZSTD, BenchTopic, fill
@@ -211,7 +212,7 @@ def _plain_reading(servers: str, topic: BenchTopic) -> list[Comparison]:
 def _read_by_us(servers: str, topic: BenchTopic) -> None:
     from kafka_lagoon.fetch.reader import SplitReader  # noqa: PLC0415  the driver of the other cases needs no decoder
     from kafka_lagoon.fetch.split import ReadOptions, Split  # noqa: PLC0415
-    from kafka_lagoon.settings import KafkaSettings  # noqa: PLC0415
+    from kafka_lagoon.kafka_settings import KafkaSettings  # noqa: PLC0415
 
     rows = 0
     with Cluster.connect(

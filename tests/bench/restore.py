@@ -26,7 +26,7 @@ from kafka_lagoon.restore.writing import Writing
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.restore import restore
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.settings import load
+from kafka_lagoon.settings_sources import load
 from kafka_lagoon.tables.schema import WRITE_TABLES
 from tests.bench import connector_job
 from tests.bench.measure import Comparison, Findings, Sample, alternate

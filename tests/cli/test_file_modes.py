@@ -10,7 +10,7 @@ import pytest
 
 from kafka_lagoon.cli.file_modes import loaded, umask_of
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.settings import load
+from kafka_lagoon.settings_sources import load
 from tests.fake.broker import FakeBroker
 from tests.jobs.commands import lagoon, run, submit
 

@@ -22,7 +22,7 @@ from kafka_lagoon.delta.warehouse import (
 )
 from kafka_lagoon.errors import ConfigError, SchemaChanged, TableError
 from kafka_lagoon.query.spark_engine import make_available
-from kafka_lagoon.settings import load
+from kafka_lagoon.settings_sources import load
 from kafka_lagoon.tables import cluster_rows
 from kafka_lagoon.tables.schema import SNAPSHOT_DATE, TABLES
 from tests.clock import CLOCK

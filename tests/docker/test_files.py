@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from kafka_lagoon.cli.registry import COMMANDS
-from kafka_lagoon.settings import load
+from kafka_lagoon.settings_sources import load
 from tests.clock import CLOCK
 
 

@@ -15,7 +15,7 @@ from kafka_lagoon.errors import LockHeld
 from kafka_lagoon.jars.locked_jars import cache_folder, jar_paths
 from kafka_lagoon.sandbox import demo
 from kafka_lagoon.sandbox.workload import ABORTED_RECORDS, EXPIRED, TOPICS
-from kafka_lagoon.settings import load
+from kafka_lagoon.settings_sources import load
 
 TYPE, STATE, MEMBERS, PARTITIONS, KNOWN, LAG_BEFORE, LAG, CHANGE, LOST = range(9)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.settings import load
+from kafka_lagoon.settings_sources import load
 from tests.installed import CLONE
 
 TREE = ast.parse((CLONE / "conf" / "airflow" / "lagoon_dag.py").read_text("utf-8"))

@@ -12,7 +12,7 @@ import pytest
 from kafka_lagoon import __version__
 from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, INCOMPLETE, LOCKED
 from kafka_lagoon.errors import ConfigError
-from kafka_lagoon.settings import load
+from kafka_lagoon.settings_sources import load
 from tests.schedules.recipes import container, container_command, cron_jobs, dockerfile, manifests, unit
 from tests.tools import is_there, schedules
 

@@ -11,7 +11,8 @@ from kafka_lagoon.cli.conf_file import ConfFile, conf_file
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import CONF_VARIABLE
 from kafka_lagoon.owned_files import PRIVATE
-from kafka_lagoon.settings import Settings, load
+from kafka_lagoon.settings import Settings
+from kafka_lagoon.settings_sources import load
 from kafka_lagoon.warehouse_settings import creation_fault
 from kafka_lagoon.warehouse_urls import local_folder
 

@@ -30,7 +30,8 @@ from kafka_lagoon.jars.class_archives import (
     write_whole,
 )
 from kafka_lagoon.jars.ivy import spark_jars_folder
-from kafka_lagoon.settings import Settings, load
+from kafka_lagoon.settings import Settings
+from kafka_lagoon.settings_sources import load
 from kafka_lagoon.tables.schema import SNAPSHOT_DATE, STATE_TABLES, TABLES
 
 _CONF = Path(__file__).resolve().parent.parent / "conf"

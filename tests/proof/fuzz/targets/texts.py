@@ -16,7 +16,7 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import parse_offset_specs
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.secret import Secret
-from kafka_lagoon.settings import load
+from kafka_lagoon.settings_sources import load
 from kafka_lagoon.source import options
 from kafka_lagoon.times import parse_time_ms
 
