@@ -58,7 +58,13 @@ def test_a_log_is_listed_as_by_hadoop(log_store: Any, spark: SparkSession, tmp_p
     (log / "_sidecars").mkdir(parents=True)
     for version in (0, 10, 2, 9, 11):
         (log / f"{version:020}.json").write_text("x" * version)
-    others = ("_last_checkpoint", f".{9:020}.json.tmp", f".{10:020}.json.crc", f"{9:020}.checkpoint.parquet", "copy 1:2")
+    others = (
+        "_last_checkpoint",
+        f".{9:020}.json.tmp",
+        f".{10:020}.json.crc",
+        f"{9:020}.checkpoint.parquet",
+        "copy 1:2",
+    )
     for name in others:
         (log / name).write_text(name)
     for path in log.iterdir():

@@ -299,6 +299,7 @@ class TestLogFilesThatAreGone:
         go_on(archived, 3, 12, "keep")
         assert contents(archived)[0] == [*range(5), *range(9, 12)]
 
+    @pytest.mark.proof
     def test_ranges_that_were_restored_with_the_records(self, archived: Warehouse, forgotten: Callable[..., None]):
         """No records of the last run are as many as no ranges of it count, which proves nothing."""
         for table in ("records", "record_ranges"):
@@ -321,7 +322,8 @@ class TestLogFilesThatAreGone:
             go_on(archived, 4, 12)
             assert contents(archived)[0] == [*range(12)]
 
-    @pytest.mark.parametrize("is_restored", first([True, False]))
+    @pytest.mark.proof
+    @pytest.mark.parametrize("is_restored", [True, False])
     def test_ranges_that_are_pending(self, archived: Warehouse, forgotten: Callable[..., None], *, is_restored: bool):
         """Of a run that died before the commit of its ranges, the pending file says how many records it had."""
         with dies(Kernel, "append", 1), pytest.raises(Died):
@@ -335,6 +337,7 @@ class TestLogFilesThatAreGone:
             go_on(archived, 4, 14)
             assert_whole(archived, 14)
 
+    @pytest.mark.proof
     def test_no_run_that_can_be_compared(self, archived: Warehouse, forgotten: Callable[..., None]):
         """If no run that is left in the ranges had records, the user decides."""
         go_on(archived, 3, 9)

@@ -23,7 +23,7 @@ from tests.jobs.test_ingest import NO_SPARK
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.smoke, pytest.mark.timeout(300)]
 ANY_TIME = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**63 - 1)}
-GROUPS = 20
+GROUPS = 7
 Read = dict[int, list[tuple[Any, ...]]]
 
 
@@ -109,7 +109,7 @@ def lake(kafka: LocalKafka, new_lake: Path, tmp_path_factory: pytest.TempPathFac
     produce(kafka, "drill", 3, 3_000)
     by_librdkafka(kafka, "odd", ODD)
     for number in range(GROUPS):
-        offsets = {("drill", partition): 100 * number + 7 * partition for partition in range(3)}
+        offsets = {("drill", partition): 300 * number + 7 * partition for partition in range(3)}
         commit(kafka.bootstrap_servers, f"group-{number}", offsets)
     ingest(folder, kafka, ["drill", "odd"])
     done = here(
