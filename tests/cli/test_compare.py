@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
 
 import pytest
 
@@ -72,6 +74,16 @@ def test_equal(compare: Callable[..., tuple[int, list[str], list[str]]]) -> None
     assert compare("a:orders", "b:copy", "--ignore", "order")[1] == [f"{counts}, without regard to order", "equal"]
     assert compare("a:orders", "b:later", "--ignore", "timestamp")[0] == 0
     assert compare("a:orders", "b:later")[0] == 3
+
+
+def test_equal_times(capsys: pytest.CaptureFixture[str]) -> None:
+    """A start and an end that are written alike are the same time, however long reading the arguments takes."""
+    ticks = count(1_800_000_000_000)
+    clock = replace(CLOCK, now_ms=lambda: next(ticks))
+    words = ["compare", "a:orders", "b:copy", "--from", "1h ago", "--until", "1h ago"]
+    servers = [f"clusters.{name}.bootstrap_servers=127.0.0.1:1" for name in "ab"]
+    assert run([*words, *(word for value in servers for word in ("--set", value))], {}, clock) == 2
+    assert "--from: is not before --until" in capsys.readouterr().err
 
 
 def test_different(compare: Callable[..., tuple[int, list[str], list[str]]]) -> None:

@@ -26,6 +26,7 @@ from kafka_lagoon.fetch.offset_specs import (
     LATEST,
     SPELLINGS,
     AtTime,
+    OffsetSpec,
     OffsetSpecs,
     order_problems,
     parse_offset_specs,
@@ -124,8 +125,9 @@ def _compare(call: Invocation) -> int:
 def _checked(options: Namespace, environ: Mapping[str, str], clock: Clock) -> tuple[Source, Source, Wanted, How]:
     """Check the sides and options of the comparison; ConfigError lists every fault."""
     problems: list[str] = []
-    start = _specs("--from", options.start, OffsetSpecs(name="--from", default=EARLIEST), clock, problems)
-    end = _specs("--until", options.until, OffsetSpecs(name="--until", default=LATEST), clock, problems)
+    now_ms = clock.now_ms()  # of both times: two that are written alike are equal
+    start = _specs("--from", options.start, EARLIEST, now_ms, problems)
+    end = _specs("--until", options.until, LATEST, now_ms, problems)
     problems += order_problems(start, end)
     fields = ALL_FIELDS - {_IGNORED[name] for name in options.ignore}
     if not fields:
@@ -145,17 +147,17 @@ def _checked(options: Namespace, environ: Mapping[str, str], clock: Clock) -> tu
     return left, right, requested, How(fields=frozenset(fields), in_order="order" not in options.ignore)
 
 
-def _specs(name: str, text: str | None, default: OffsetSpecs, clock: Clock, problems: list[str]) -> OffsetSpecs:
+def _specs(name: str, text: str | None, default: OffsetSpec, now_ms: int, problems: list[str]) -> OffsetSpecs:
     if text is None:
-        return default
+        return OffsetSpecs(name=name, default=default)
     try:
-        specs = parse_offset_specs(name, text, clock.now_ms())
+        specs = parse_offset_specs(name, text, now_ms)
     except ValueError as error:
         problems.append(f"{name}: {error}")
-        return default
+        return OffsetSpecs(name=name, default=default)
     if specs.by_partition or specs.default is None:
         problems.append(f"{name}: the same for all partitions, because both topics have their own offsets")
-    if isinstance(specs.default, AtTime) and specs.default.timestamp_ms > clock.now_ms():
+    if isinstance(specs.default, AtTime) and specs.default.timestamp_ms > now_ms:
         problems.append(f"{name}: this time is in the future")
     return specs
 
