@@ -17,12 +17,12 @@ from kafka_lagoon.restore import finished
 from kafka_lagoon.restore.archived import ArchivedTopic
 from kafka_lagoon.restore.finished import FinishedRestore, earlier_restores
 from kafka_lagoon.restore.offset_map import OffsetRange
-from kafka_lagoon.restore.plan import PartitionKey
 from kafka_lagoon.restore.progress import Position
 from kafka_lagoon.restore.target import TargetTopic
 from kafka_lagoon.restore.tasks import WorkResult
 from kafka_lagoon.restore.writing import map_rows
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.restore.lake import TOPIC_ID, wanted
 from tests.restore.test_progress import KEY, PLAN, store
 
@@ -101,7 +101,7 @@ def test_receipts_that_a_user_has_deleted() -> None:
 
 def test_every_partition_must_be_there() -> None:
     """One that lost an offset is enough, in whatever order they are; the last receipt tells when it was finished."""
-    second = PartitionKey(KEY.topic, KEY.partition + 1)
+    second = TopicPartition(KEY.topic, KEY.partition + 1)
     plan = replace(PLAN, partitions=[*PLAN.partitions, replace(PLAN.partitions[0], target=second)])
     other = replace(RECEIPT, target_partition=second.partition, checked_at_ms=RECEIPT.checked_at_ms - 5_000)
     whole, cut = (
@@ -166,7 +166,7 @@ def test_the_tables_know_it(warehouse: Warehouse) -> None:
     for plan in (replace(PLAN, restore_id="0192-0002"), PLAN):
         progress = store(warehouse, of=plan.restore_id).begin(plan)
         result = WorkResult(
-            target=PartitionKey(*KEY),
+            target=TopicPartition(*KEY),
             position=Position(next_offset=8, target_offset=14),
             ranges=[OffsetRange(5, 11, 3)],
         )

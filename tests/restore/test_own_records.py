@@ -20,7 +20,7 @@ from kafka_lagoon.records.encoding import TRANSACTIONAL, Producer, encode_batch
 from kafka_lagoon.restore import partition_writer, tasks
 from kafka_lagoon.restore.offset_map import OffsetRange
 from kafka_lagoon.restore.own_records import find_own_records
-from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
+from kafka_lagoon.restore.plan import PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Position
 from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, _Written, restore_partitions
 from kafka_lagoon.topic_partition import TopicPartition
@@ -82,7 +82,7 @@ def target(state: FakeCluster) -> FakePartition:
 def work(folder: Path) -> Work:
     """Make a partition of twenty archived records."""
     planned = PlannedPartition(
-        source=wanted(0, RECORDS), target=PartitionKey("t", 0), target_topic_id=None, base_offset=0
+        source=wanted(0, RECORDS), target=TopicPartition("t", 0), target_topic_id=None, base_offset=0
     )
     return Work(planned=planned, position=BEGIN, files=write_files(folder, [records(range(RECORDS))]))
 

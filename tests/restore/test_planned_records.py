@@ -12,11 +12,12 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.restore import archived
 from kafka_lagoon.restore.archived import ArchivedTopic, files_of, find_archived
-from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
+from kafka_lagoon.restore.plan import PlannedPartition, RestorePlan
 from kafka_lagoon.restore.planned_records import refuse_removed
 from kafka_lagoon.restore.progress import Progress, start_of
 from kafka_lagoon.tables.record_rows import RecordRangeRow
 from kafka_lagoon.tables.record_tables import RECORD_RANGES, RECORDS
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.delta import foreign
 from tests.delta.record_samples import range_row
 from tests.ingest.test_pending_commits import replace_table
@@ -24,7 +25,7 @@ from tests.ingest.writers import ingest, kernel_writer
 from tests.restore.test_progress import PLAN
 
 pytestmark = pytest.mark.spark
-TARGET = PartitionKey("t", 0)
+TARGET = TopicPartition("t", 0)
 
 
 @pytest.fixture

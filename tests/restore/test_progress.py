@@ -18,16 +18,17 @@ from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.records.digests import SequenceDigest, record_hashes
 from kafka_lagoon.restore import progress
 from kafka_lagoon.restore.offset_map import OffsetRange
-from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan, from_json, to_json
+from kafka_lagoon.restore.plan import PlannedPartition, RestorePlan, from_json, to_json
 from kafka_lagoon.restore.progress import Position, ProgressStore
 from kafka_lagoon.restore.tasks import WorkResult
 from kafka_lagoon.restore.writing import map_rows
 from kafka_lagoon.tables.schema import RESTORE_MAP
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.restore.lake import records, wanted
 
-KEY = PartitionKey("a.b-c", 3)
+KEY = TopicPartition("a.b-c", 3)
 PLANNED = PlannedPartition(
     source=wanted(
         5,

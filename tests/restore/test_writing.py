@@ -10,14 +10,14 @@ from kafka_lagoon.delta.executors import on_driver
 from kafka_lagoon.job_settings import RestoreSettings
 from kafka_lagoon.restore import writing as module
 from kafka_lagoon.restore.offset_map import OffsetRange
-from kafka_lagoon.restore.plan import PartitionKey
 from kafka_lagoon.restore.progress import start_of
 from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult
 from kafka_lagoon.restore.writing import Writing
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.restore.test_progress import KEY, PLAN, PLANNED
 
-OTHER = PartitionKey("other", 0)
+OTHER = TopicPartition("other", 0)
 
 
 def test_rows_that_contradict_each_other() -> None:

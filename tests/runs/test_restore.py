@@ -14,7 +14,6 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.job_settings import RestoreSettings
 from kafka_lagoon.records.digests import SequenceDigest
-from kafka_lagoon.restore.plan import PartitionKey
 from kafka_lagoon.restore.progress import Position, start_of
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.writing import Writing
@@ -22,6 +21,7 @@ from kafka_lagoon.runs import restore as restore_steps
 from kafka_lagoon.runs.restore import RestoreResult
 from kafka_lagoon.runs.restore_preparation import Preparation, RestoreRun, RestoreSource
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.comparisons import Comparisons
 from tests.fake.cluster import FakeCluster
@@ -170,7 +170,7 @@ def test_the_time_to_count_what_many_topics_lack_is_linear(repeated: Repeated, m
     compared = Comparisons()
     names, first = [compared.counting(f"t{number}") for number in range(40)], PLAN.partitions[0]
     partitions = [
-        replace(first, source=replace(first.source, topic=str(name)), target=PartitionKey(str(name), 0))
+        replace(first, source=replace(first.source, topic=str(name)), target=TopicPartition(str(name), 0))
         for name in names
     ]
     plan = replace(PLAN, partitions=partitions)

@@ -12,11 +12,12 @@ from kafka_lagoon.fetch.range_history import TRUNCATED
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.restore.archive_reader import ArchivedPartition
 from kafka_lagoon.restore.archived import ArchivedTopic, may_have_one
-from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
+from kafka_lagoon.restore.plan import PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Position
 from kafka_lagoon.restore.target import TargetTopic
 from kafka_lagoon.tables.schema import RESTORE_MAP
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
+from kafka_lagoon.topic_partition import TopicPartition
 
 _WRITTEN = ["restore_id", "target_cluster_id", "target_topic", "target_topic_id"]
 
@@ -31,7 +32,7 @@ class FinishedRestore:
 
     plan: RestorePlan
     receipts: Sequence[RestoreReceiptRow]
-    positions: Mapping[PartitionKey, Position]
+    positions: Mapping[TopicPartition, Position]
 
     @property
     def is_unread(self) -> bool:
@@ -97,8 +98,8 @@ def _restored_to(source: ArchivedPartition, planned: ArchivedPartition | None) -
     return min([planned.to_offset, *truncations])
 
 
-def _key(row: RestoreReceiptRow) -> PartitionKey:
-    return PartitionKey(row.target_topic, row.target_partition)
+def _key(row: RestoreReceiptRow) -> TopicPartition:
+    return TopicPartition(row.target_topic, row.target_partition)
 
 
 def _has(

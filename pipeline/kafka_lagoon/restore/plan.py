@@ -7,29 +7,17 @@ the same order under the same producer id.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_lagoon.delta.stored_json import MALFORMED
 from kafka_lagoon.fetch.range_history import SupersededRange
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.digests import ALL_FIELDS
 from kafka_lagoon.restore.archive_reader import ArchivedPartition
+from kafka_lagoon.topic_partition import TopicPartition
 
 FORMAT = 1
-
-
 _WITHOUT_TIME = ALL_FIELDS - {"timestamp_ms"}
-
-
-class PartitionKey(NamedTuple):
-    """A partition of the target."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        """The partition's name for messages."""
-        return f"{self.topic}-{self.partition}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +28,7 @@ class PlannedPartition:
     """
 
     source: ArchivedPartition
-    target: PartitionKey
+    target: TopicPartition
     target_topic_id: str | None
     base_offset: int
     keeps_time: bool = True
@@ -84,7 +72,7 @@ class RestorePlan:
         """The group whose offsets are positions of the restore; used with transactions."""
         return f"lagoon-restore-{self.restore_id}"
 
-    def transactional_id(self, target: PartitionKey) -> str:
+    def transactional_id(self, target: TopicPartition) -> str:
         """The transactional id for writing a partition."""
         return f"{self.group_id}-{target}"
 
@@ -113,7 +101,7 @@ def _partition(stored: Mapping[str, Any]) -> PlannedPartition:
     topic, partition = stored["target"]
     return PlannedPartition(
         source=ArchivedPartition(**source),
-        target=PartitionKey(topic, partition),
+        target=TopicPartition(topic, partition),
         target_topic_id=stored["target_topic_id"],
         base_offset=stored["base_offset"],
         keeps_time=stored["keeps_time"],

@@ -27,10 +27,11 @@ from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.digests import SequenceDigest
 from kafka_lagoon.restore.offset_map import OffsetRange
-from kafka_lagoon.restore.plan import PartitionKey, RestorePlan, from_json, to_json
+from kafka_lagoon.restore.plan import RestorePlan, from_json, to_json
 from kafka_lagoon.tables.schema import RESTORE_MAP, RESTORE_RECEIPTS
 from kafka_lagoon.tables.table import Table
 from kafka_lagoon.tables.write_rows import RestoreMapRow, RestoreReceiptRow
+from kafka_lagoon.topic_partition import TopicPartition
 
 _FOLDER = "_lagoon"
 _RANGE = ["restore_id", "target_topic", "target_partition", "source_offset", "target_offset", "records"]
@@ -63,7 +64,7 @@ class Progress:
 
     restore_id: str
     sequence: int
-    positions: Mapping[PartitionKey, Position]
+    positions: Mapping[TopicPartition, Position]
     is_finished: bool = False
     base_version: int | None = None
 
@@ -168,25 +169,25 @@ class ProgressStore:
                 "its log does not say why: start another with --new"
             )
 
-    def ranges(self, restore_id: str) -> Mapping[PartitionKey, Sequence[OffsetRange]]:
+    def ranges(self, restore_id: str) -> Mapping[TopicPartition, Sequence[OffsetRange]]:
         """The committed rows of a restore, by partition of the target."""
-        results: dict[PartitionKey, list[OffsetRange]] = {}
+        results: dict[TopicPartition, list[OffsetRange]] = {}
         state = self.warehouse.state(RESTORE_MAP.name)
         for url in self.warehouse.kernel.files(state, {"restore_id": restore_id}):
             arrow = table_of(self.warehouse.kernel.storage.read(url), _RANGE)
             for row in arrow.to_pylist():
                 if row["restore_id"] == restore_id:
-                    key = PartitionKey(row["target_topic"], row["target_partition"])
+                    key = TopicPartition(row["target_topic"], row["target_partition"])
                     offset_range = OffsetRange(row["source_offset"], row["target_offset"], row["records"])
                     results.setdefault(key, []).append(offset_range)
         return results
 
     def receipts(self, restore_id: str) -> list[RestoreReceiptRow]:
         """The last receipt of each partition of a restore."""
-        last: dict[PartitionKey, RestoreReceiptRow] = {}
+        last: dict[TopicPartition, RestoreReceiptRow] = {}
         for url in self.warehouse.kernel.files(self.warehouse.state(RESTORE_RECEIPTS.name), {"restore_id": restore_id}):
             for row in _receipts(table_of(self.warehouse.kernel.storage.read(url))):
-                key = PartitionKey(row.target_topic, row.target_partition)
+                key = TopicPartition(row.target_topic, row.target_partition)
                 if row.restore_id == restore_id and (key not in last or last[key].checked_at_ms <= row.checked_at_ms):
                     last[key] = row
         return [last[key] for key in sorted(last)]
@@ -275,7 +276,7 @@ def _from_json(text: str) -> Progress:
         if file_name(stored["restore_id"]) != stored["restore_id"]:  # the plan would be read from another folder
             raise ValueError(f"restore_id is {stored['restore_id']!r}")
         positions = {
-            PartitionKey(topic, partition): Position(
+            TopicPartition(topic, partition): Position(
                 next_offset=next_offset,
                 target_offset=target_offset,
                 digest=SequenceDigest.parse(records, digest),

@@ -12,7 +12,6 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
 from kafka_lagoon.restore.asked_together import AskedTogether, logs_of
-from kafka_lagoon.restore.plan import PartitionKey
 from kafka_lagoon.restore.receipts import ReadBack, Restored, read_back
 from kafka_lagoon.restore.recent_topics import RecentTopics
 from kafka_lagoon.topic_partition import TopicPartition
@@ -26,7 +25,7 @@ class CheckSettings:
     clock: Clock
     reading: ReadOptions
     timeout_ms: int
-    fields: Mapping[PartitionKey, frozenset[str]]
+    fields: Mapping[TopicPartition, frozenset[str]]
 
 
 def read_back_partitions(settings: CheckSettings, several: Sequence[Restored]) -> list[ReadBack]:
@@ -44,7 +43,7 @@ def _read_back(
     leaders: RecentTopics[MetadataResponse],
     logs: AskedTogether[LogBounds],
 ) -> ReadBack:
-    fields = settings.fields[PartitionKey(restored.target_topic, restored.target_partition)]
+    fields = settings.fields[TopicPartition(restored.target_topic, restored.target_partition)]
     try:
         leaders.of(restored.target_topic)
         return read_back(cluster, restored, logs, settings.reading, _deadline(settings), fields)

@@ -34,7 +34,7 @@ from kafka_lagoon.restore.offset_map import OffsetRange, batch_ranges, joined
 from kafka_lagoon.restore.open_files import OpenFiles, SourceFile
 from kafka_lagoon.restore.own_records import OwnRecords, find_own_records, last_sequences
 from kafka_lagoon.restore.partition_writer import PartitionWriter, SendOptions
-from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
+from kafka_lagoon.restore.plan import PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Position
 from kafka_lagoon.restore.recent_topics import RecentTopics
 from kafka_lagoon.topic_partition import TopicPartition
@@ -74,7 +74,7 @@ class TaskSettings:
 class WorkResult:
     """The progress of a partition, the records found or written for it, and a failure if it did not only run out of time."""
 
-    target: PartitionKey
+    target: TopicPartition
     position: Position
     ranges: Sequence[OffsetRange] = ()
     failure: str | None = None
@@ -86,7 +86,7 @@ def restore_partitions(settings: TaskSettings, works: Sequence[Work]) -> list[Wo
     It may be called again with the same works, at any time and on any executor.
     """
     with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
-        task = _Task(cluster, settings, [TopicPartition(*work.planned.target) for work in works])
+        task = _Task(cluster, settings, [work.planned.target for work in works])
         return [_restore(task, work) for work in works]
 
 
@@ -243,7 +243,7 @@ def _find(task: _Task, written: _Written, log: LogBounds, producer_ids: Collecti
     work, plan = written.work, task.settings.plan
     return find_own_records(
         task.cluster,
-        TopicPartition(*work.planned.target),
+        work.planned.target,
         work.planned.target_topic_id,
         written.position.target_offset,
         log,
@@ -269,7 +269,7 @@ def _write(task: _Task, written: _Written, rows: _Rows) -> None:
 
     OtherAttempt if sequence numbers show that another attempt is still writing, now or when a batch is refused.
     """
-    settings, plan, target = task.settings, task.settings.plan, TopicPartition(*written.work.planned.target)
+    settings, plan, target = task.settings, task.settings.plan, written.work.planned.target
     log = _bounds(task.logs.of(target, task.deadline()))
     own = _find(task, written, log, {plan.producer_id})
     last = task.last_sequences.of(target, task.deadline())
@@ -295,7 +295,7 @@ def _write(task: _Task, written: _Written, rows: _Rows) -> None:
 def _write_in_transactions(task: _Task, written: _Written, rows: _Rows) -> None:
     """Write in transactions, each of which commits the number of the next record as the offset of a group."""
     cluster, settings, plan = task.cluster, task.settings, task.settings.plan
-    target = TopicPartition(*written.work.planned.target)
+    target = written.work.planned.target
     producer = TransactionalProducer(cluster, plan.transactional_id(written.work.planned.target))
     first = producer.begin(task.deadline())  # fences other attempts, and aborts their open transactions
     log = _bounds(task.logs.afresh(target, task.deadline()))

@@ -16,16 +16,17 @@ from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.restore.archived import source_files
 from kafka_lagoon.restore.execution import packed, run_tasks
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap, joined
-from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
+from kafka_lagoon.restore.plan import PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Progress, ProgressStore
 from kafka_lagoon.restore.read_back import CheckSettings, read_back_partitions
 from kafka_lagoon.restore.receipts import Restored, receipt
 from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, restore_partitions
 from kafka_lagoon.tables.record_tables import RECORDS
 from kafka_lagoon.tables.write_rows import RestoreMapRow, RestoreReceiptRow
+from kafka_lagoon.topic_partition import TopicPartition
 
 Files = Mapping[str, Sequence[DescribedFile]]  # by source topic
-Failures = Mapping[PartitionKey, str]
+Failures = Mapping[TopicPartition, str]
 
 
 @frozen
@@ -46,7 +47,7 @@ class Writing:
         If no task made progress in a round, the next round is twice as long: tasks may have waited for executors, or the clocks
         of executors may be ahead.
         """
-        failures: dict[PartitionKey, str] = {}
+        failures: dict[TopicPartition, str] = {}
         round_ms = self.limits.commit_interval_ms
         while left := [one for one in self._unfinished(progress) if one.target not in failures]:
             step("write", sum(one.source.to_offset - progress.positions[one.target].next_offset for one in left))
@@ -83,10 +84,10 @@ class Writing:
             ends_at_ms=self.clock.now_ms() + round_ms,
         )
 
-    def maps(self) -> tuple[Mapping[PartitionKey, PartitionMap], Failures]:
+    def maps(self) -> tuple[Mapping[TopicPartition, PartitionMap], Failures]:
         """The map of each partition, from the committed rows of all runs; a failure for partitions whose rows contradict."""
         committed = self.store.ranges(self.plan.restore_id)
-        maps, failures = dict[PartitionKey, PartitionMap](), dict[PartitionKey, str]()
+        maps, failures = dict[TopicPartition, PartitionMap](), dict[TopicPartition, str]()
         for planned in self.plan.partitions:
             try:
                 ranges = joined(committed.get(planned.target, ()))
@@ -100,7 +101,7 @@ class Writing:
             )
         return maps, failures
 
-    def check(self, progress: Progress, maps: Mapping[PartitionKey, PartitionMap]) -> list[RestoreReceiptRow]:
+    def check(self, progress: Progress, maps: Mapping[TopicPartition, PartitionMap]) -> list[RestoreReceiptRow]:
         """Read back every partition that has a map, and compare it with the records that had to be written."""
         restored = [
             Restored(

@@ -20,7 +20,7 @@ from kafka_lagoon.restore.finished import FinishedRestore, topics_of
 from kafka_lagoon.restore.group_offsets import RestoredPartition
 from kafka_lagoon.restore.offset_map import PartitionMap
 from kafka_lagoon.restore.pending_ingest import commit_pending_of, refuse_pending
-from kafka_lagoon.restore.plan import PartitionKey, RestorePlan
+from kafka_lagoon.restore.plan import RestorePlan
 from kafka_lagoon.restore.planned_records import refuse_removed
 from kafka_lagoon.restore.progress import Progress, ProgressStore
 from kafka_lagoon.restore.receipts import OTHER_RECORDS
@@ -68,7 +68,7 @@ class RestoreResult:
     altered: Sequence[ActionResult] = ()
     notes: Sequence[str] = ()
     receipts: Sequence[RestoreReceiptRow] = ()
-    failures: Mapping[PartitionKey, str] = field(default_factory=dict)
+    failures: Mapping[TopicPartition, str] = field(default_factory=dict)
     written: int = 0
     to_write: int | None = None
     is_continued: bool = False
@@ -285,7 +285,10 @@ def _carry_out(run: RestoreRun, source: RestoreSource, result: RestoreResult) ->
 
 
 def _offset_commits(
-    run: RestoreRun, plan: RestorePlan, receipts: Sequence[RestoreReceiptRow], maps: Mapping[PartitionKey, PartitionMap]
+    run: RestoreRun,
+    plan: RestorePlan,
+    receipts: Sequence[RestoreReceiptRow],
+    maps: Mapping[TopicPartition, PartitionMap],
 ) -> Alterations:
     """Actions that commit the groups' offsets of all partitions that were read back as they are archived.
 
@@ -295,7 +298,7 @@ def _offset_commits(
     whole = {(row.target_topic, row.target_partition) for row in receipts if row.problem in accepted}
     partitions = {
         TopicPartition(planned.source.topic, planned.source.partition): RestoredPartition(
-            topic_id=planned.source.topic_id, target=TopicPartition(*planned.target), offset_map=maps[planned.target]
+            topic_id=planned.source.topic_id, target=planned.target, offset_map=maps[planned.target]
         )
         for planned in plan.partitions
         if planned.target in whole

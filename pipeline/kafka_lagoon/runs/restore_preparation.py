@@ -28,7 +28,7 @@ from kafka_lagoon.restore.archived import ArchivedTopic, files_of, find_archived
 from kafka_lagoon.restore.execution import packed, run_tasks
 from kafka_lagoon.restore.finished import earlier_restores
 from kafka_lagoon.restore.pending_ingest import refuse_pending
-from kafka_lagoon.restore.plan import PartitionKey, PlannedPartition, RestorePlan
+from kafka_lagoon.restore.plan import PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import ProgressStore
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.saved_state import Alterations, acl_creations, creations, opened, unset_configs
@@ -46,6 +46,7 @@ from kafka_lagoon.restore.topic_names import matching_topics
 from kafka_lagoon.restore.writing import memory_bytes
 from kafka_lagoon.runs.context import Progress as Steps
 from kafka_lagoon.tables.record_tables import RECORDS
+from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.uuid7 import new_id
 
 _SEVERAL_CODECS = "zstd"
@@ -215,7 +216,7 @@ def create_targets(run: RestoreRun, prepared: Preparation) -> tuple[RestorePlan,
     """Create what the target lacks, and plan; TableError if an action was not carried out."""
     # Records that reach the target from here on are not ours, also while topics are created.
     ends = {
-        PartitionKey(target.name, number): log.high_watermark
+        TopicPartition(target.name, number): log.high_watermark
         for target in prepared.targets.values()
         for number, log in target.logs.items()
     }
@@ -323,15 +324,15 @@ def _when_led(run: RestoreRun, targets: Mapping[str, TargetTopic]) -> Mapping[st
 
 
 def _plan(
-    run: RestoreRun, prepared: Preparation, targets: Mapping[str, TargetTopic], ends: Mapping[PartitionKey, int]
+    run: RestoreRun, prepared: Preparation, targets: Mapping[str, TargetTopic], ends: Mapping[TopicPartition, int]
 ) -> RestorePlan:
     topics = prepared.source.topics
     partitions = [
         PlannedPartition(
             source=source,
-            target=PartitionKey(target.name, number),
+            target=TopicPartition(target.name, number),
             target_topic_id=target.topic_id,
-            base_offset=ends.get(PartitionKey(target.name, number), 0),
+            base_offset=ends.get(TopicPartition(target.name, number), 0),
             keeps_time=target.keeps_time,
         )
         for topic in topics
