@@ -161,11 +161,9 @@ def publish(lock: SnapshotLock, snapshot: Snapshot, wait_ms: int = COMMIT_LOCK_W
     started = lock.clock.monotonic()
     _refuse_published(lock, snapshot)
     try:
-        counts = _write_all(lock, snapshot, wait_ms)
+        _write_all(lock, snapshot, wait_ms)
     except Fenced as error:
-        if _is_published(lock, snapshot):  # the answer to the commit was lost, and repeating it was refused
-            counts = _counts(snapshot)
-        else:
+        if not _is_published(lock, snapshot):  # else the answer to the commit was lost, and repeating it was refused
             _take_back(lock, snapshot)
             raise LockHeld(f"the snapshots of cluster {lock.cluster}", "it published in the meantime") from error
     except ChecksFailed:
@@ -173,22 +171,16 @@ def publish(lock: SnapshotLock, snapshot: Snapshot, wait_ms: int = COMMIT_LOCK_W
     except TableError:
         if not _is_published_nevertheless(lock, snapshot):
             raise
-        counts = _counts(snapshot)
-    rows = {table.name: count for table, count in zip(STATE_TABLES, counts, strict=True)}
+    rows = {table.name: len(snapshot.rows[table.row]) if _is_written(snapshot, table) else 0 for table in STATE_TABLES}
     return Published(snapshot_id=snapshot.header.snapshot_id, rows=rows, seconds=lock.clock.monotonic() - started)
 
 
-def _write_all(lock: SnapshotLock, snapshot: Snapshot, wait_ms: int) -> list[int]:
+def _write_all(lock: SnapshotLock, snapshot: Snapshot, wait_ms: int) -> None:
     with lock.warehouse.exclusively("commit", lock.clock, wait_ms):
         with ThreadPoolExecutor(PARALLEL) as threads:
             versions = list(threads.map(lambda table: _write(lock, snapshot, table), _FACTS))
             list(threads.map(lambda table, version: _refuse_lost(lock, snapshot, table, version), _FACTS, versions))
         _write(lock, snapshot, _SNAPSHOTS, lock.fence)
-        return _counts(snapshot)
-
-
-def _counts(snapshot: Snapshot) -> list[int]:
-    return [len(snapshot.rows[table.row]) if _is_written(snapshot, table) else 0 for table in STATE_TABLES]
 
 
 def _refuse_lost(lock: SnapshotLock, snapshot: Snapshot, table: Table, version: int | None) -> None:
