@@ -136,8 +136,7 @@ class OldRows:
             return dict(self._whole_days(table, by_day))
         if self._retention.snapshots_all_days is None:
             return {}
-        find = self._published_days if table == _SNAPSHOTS else self._unneeded_days
-        return dict(find(table, by_day))
+        return dict(self._published_days(by_day) if table == _SNAPSHOTS else self._unneeded_days(table, by_day))
 
     def _whole_days(self, table: Table, by_day: Mapping[date, Sequence[LiveFile]]) -> Iterator[tuple[date, _Day]]:
         """Days older than the retention of the table."""
@@ -150,7 +149,7 @@ class OldRows:
             if (self._today - day).days > kept_days:
                 yield day, _Day(files, frozenset(), sum(file.rows or 0 for file in files))
 
-    def _published_days(self, _: Table, by_day: Mapping[date, Sequence[LiveFile]]) -> Iterator[tuple[date, _Day]]:
+    def _published_days(self, by_day: Mapping[date, Sequence[LiveFile]]) -> Iterator[tuple[date, _Day]]:
         """Days of table `snapshots` with rows of snapshots that are not kept."""
         published = {day: self._rows_of_files(files) for day, files in by_day.items()}
         removed = not_kept(chain.from_iterable(published.values()), self._retention, self._today)

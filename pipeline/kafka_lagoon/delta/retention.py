@@ -1,7 +1,7 @@
 """Decides by age which published snapshots are kept, and which rows of the state tables those need.
 
 A snapshot is kept or removed as a whole. Rows may be stored under the id of an earlier snapshot of the same day
-(snapshot/table_states.py), and stay as long as any kept snapshot names them.
+(tables/table_states.py), and stay as long as any kept snapshot names them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
