@@ -47,11 +47,11 @@ def has_row_ids(warehouse: Warehouse, table: Table) -> bool:
 
     Delta's own OPTIMIZE keeps them.
     """
-    return is_true(warehouse, table, ROW_TRACKING)
+    return is_switched_on(warehouse, table, ROW_TRACKING)
 
 
-def is_true(warehouse: Warehouse, table: Table, name: str) -> bool:
-    """True if a property of a table has this value."""
+def is_switched_on(warehouse: Warehouse, table: Table, name: str) -> bool:
+    """True if the value of a table's property is `true`."""
     return (warehouse.kernel.table_property(warehouse.state(table.name), name) or "").lower() == "true"
 
 
@@ -114,14 +114,12 @@ def _join(
 
     ChecksFailed if the log has other numbers of rows.
     """
-    day, known = files[0].day, [file.rows for file in files]
+    day, logged = files[0].day, sum(file.rows or 0 for file in files)
     if kept is not None and not kept:
-        return _Joined(day=day, before=files, after=None, removed=sum(rows or 0 for rows in known))
+        return _Joined(day=day, before=files, after=None, removed=logged)
     data, statistics, before = _rewritten(warehouse, table, files, kept)
-    if None not in known and before != sum(rows or 0 for rows in known):
-        raise ChecksFailed(
-            f"files of table {table.name} hold {before} rows, its log says {sum(rows or 0 for rows in known)}"
-        )
+    if before != logged and all(file.rows is not None for file in files):
+        raise ChecksFailed(f"files of table {table.name} hold {before} rows, its log says {logged}")
     removed = before - (statistics.rows if statistics else 0)
     if kept is not None and not removed:
         return None

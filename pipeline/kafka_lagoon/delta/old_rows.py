@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import table_of
-from kafka_lagoon.delta.compact import CHANGE_DATA_FEED, ROW_TRACKING, has_row_ids, is_true, keep_rows
+from kafka_lagoon.delta.compact import CHANGE_DATA_FEED, ROW_TRACKING, has_row_ids, is_switched_on, keep_rows
 from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.log_files import removed_since
 from kafka_lagoon.delta.retention import PublishedSnapshot, StoredRows, ids_with_rows, not_kept, rows_of
@@ -125,7 +125,7 @@ class OldRows:
         thinned = {number: day for number, day in days.items() if day.kept}
         if not thinned:
             return {}
-        has_feed = is_true(self._warehouse, table, CHANGE_DATA_FEED)
+        has_feed = is_switched_on(self._warehouse, table, CHANGE_DATA_FEED)
         return thinned if has_feed or has_row_ids(self._warehouse, table) else {}
 
     def _days(self, table: Table, files: Sequence[LiveFile]) -> Mapping[date, _Day]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from kafka_lagoon import log
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.compact import CHANGE_DATA_FEED, is_true
+from kafka_lagoon.delta.compact import CHANGE_DATA_FEED, is_switched_on
 from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.kernel import State
 from kafka_lagoon.delta.replace_files import ATTEMPTS, Replacement, replace_files
@@ -318,7 +318,7 @@ def _replace(warehouse: Warehouse, table: Table, day: date, rows: pa.Table | Non
     url = f"{warehouse.locations[table.name]}/{table.partition_by}={day}/{uuid4().hex}.parquet"
     new = {} if rows is None else {day: [kernel.storage.write_rows(url, rows)]}
     replacements = [Replacement(old=stored, new=new, removes_rows=True, adds_rows=True)]
-    if new and is_true(warehouse, table, CHANGE_DATA_FEED) and stored(warehouse.state(table.name)):
+    if new and is_switched_on(warehouse, table, CHANGE_DATA_FEED) and stored(warehouse.state(table.name)):
         added = Replacement(old=lambda state: None if stored(state) else [], new=new, adds_rows=True)
         replacements = [Replacement(old=stored, new={}, removes_rows=True), added]
     if not all(replace_files(warehouse, table, replacement, clock) for replacement in replacements):
