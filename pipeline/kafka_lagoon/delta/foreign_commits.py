@@ -12,6 +12,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from kafka_lagoon.delta.log_files import commit_url
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.frozen import frozen
@@ -173,7 +174,7 @@ def commits_between(storage: Storage, location: str, after: int, upto: int) -> l
     """The commits of a table after version `after` up to version `upto`, which is included."""
 
     def read(version: int) -> Commit:
-        url = _url(location, version)
+        url = commit_url(location, version)
         return commit_of(version, storage.read(url) if storage.size(url) else None)
 
     versions = range(after + 1, upto + 1)
@@ -189,8 +190,8 @@ def commits_since(storage: Storage, location: str, after: int) -> list[Commit]:
     Where the log no longer has that version it may lack later ones, too, so the folder is listed.
     """
     upto = after
-    if storage.size(_url(location, after)):
-        while storage.size(_url(location, upto + 1)):
+    if storage.size(commit_url(location, after)):
+        while storage.size(commit_url(location, upto + 1)):
             upto += 1
     else:
         names = (
@@ -198,7 +199,3 @@ def commits_since(storage: Storage, location: str, after: int) -> list[Commit]:
         )
         upto = max((int(name) for name in names if name.isdigit()), default=after)
     return commits_between(storage, location, after, upto)
-
-
-def _url(location: str, version: int) -> str:
-    return f"{location}/_delta_log/{version:020d}.json"

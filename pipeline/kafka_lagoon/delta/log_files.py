@@ -15,9 +15,14 @@ from kafka_lagoon.delta.stored_json import reading
 _READ_AT_ONCE = 16  # commits; on object stores each is a request
 
 
+def commit_url(location: str, version: int) -> str:
+    """The URL of the commit of a version in the log of the table at `location`."""
+    return f"{location}/_delta_log/{version:020d}.json"
+
+
 def added_files(storage: Storage, location: str, version: int) -> list[str]:
     """URLs of the files that one version added, from its commit in the log; none if that is gone."""
-    commit = f"{location}/_delta_log/{version:020d}.json"
+    commit = commit_url(location, version)
     with reading(commit):
         lines = storage.read(commit).splitlines() if storage.size(commit) else []
         adds = (action["add"] for line in lines if (action := json.loads(line)).get("add"))
