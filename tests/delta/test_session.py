@@ -4,8 +4,10 @@ import os
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from types import SimpleNamespace
+from typing import Any, NoReturn, cast
 
 import pytest
 from pyspark import SparkConf, SparkContext
@@ -13,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta import session as spark_session
 from kafka_lagoon.delta import session_jars
-from kafka_lagoon.delta.session import gaps
+from kafka_lagoon.delta.session import gaps, settings_for_block
 from kafka_lagoon.errors import JarsUnavailable, TableError
 
 
@@ -37,6 +39,28 @@ def test_what_is_configured_stands() -> None:
     assert filled["spark.sql.session.timeZone"] == "UTC"
     assert not filled.keys() & {"spark.app.name", "spark.sql.shuffle.partitions", "spark.master"}
     assert gaps(SparkConf(loadDefaults=False).setAppName("pyspark-shell"), "ours")["spark.app.name"] == "ours"
+
+
+class _Conf(dict[str, str]):
+    """The settings of a session, as far as these tests need them."""
+
+    def set(self, key: str, value: str) -> None:
+        """Set a setting."""
+        self[key] = value
+
+    def unset(self, key: str) -> None:
+        """Remove a setting."""
+        del self[key]
+
+
+def test_settings_for_a_block_end_with_it() -> None:
+    """A setting that had a value has it again, also after an error; one that had none has none."""
+    conf = _Conf(theirs="1", changed="old")
+    spark = cast("Any", SimpleNamespace(conf=conf))
+    with suppress(TableError), settings_for_block(spark, {"changed": "new", "added": "2"}):
+        assert conf == {"theirs": "1", "changed": "new", "added": "2"}
+        raise TableError("it failed")
+    assert conf == {"theirs": "1", "changed": "old"}
 
 
 def test_jars_that_are_there_stand(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

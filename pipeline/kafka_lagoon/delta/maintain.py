@@ -7,7 +7,7 @@ of table `records` by Delta's own OPTIMIZE.
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import field
 from datetime import UTC, date, datetime
 from itertools import groupby
@@ -15,7 +15,6 @@ from math import ceil
 from typing import Any
 
 from pyarrow.lib import ArrowException
-from pyspark.sql import SparkSession
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.compact import compact, has_row_ids
@@ -23,6 +22,7 @@ from kafka_lagoon.delta.files import DataFile, LiveFile
 from kafka_lagoon.delta.log_files import removed_since
 from kafka_lagoon.delta.log_store import spark_excludes
 from kafka_lagoon.delta.old_rows import OldRows, RemovedRows, refuse_to_thin
+from kafka_lagoon.delta.session import settings_for_block
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, Stored, reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, declare_properties
 from kafka_lagoon.errors import ConfigError, TableError
@@ -212,7 +212,7 @@ def _rewrite(
     """Compact days; returns the old files and the new ones."""
     small = [file for day in days for file in day.small]
     if table.name in _ORDER or _sum(small).size > ON_DRIVER_BYTES or has_row_ids(warehouse, table):
-        with _spark_settings(warehouse.spark, options):
+        with settings_for_block(warehouse.spark, _spark_settings(options)):
             return _optimize(warehouse, table, days, clock)
     before, after = compact(warehouse, table, small, options.target_bytes, clock)
     return _sum(before), _sum(after)
@@ -311,10 +311,9 @@ def _files(metrics: Any) -> Files:
     return Files(count=metrics["totalFiles"], size=metrics["totalSize"])
 
 
-@contextmanager
-def _spark_settings(spark: SparkSession, options: MaintainOptions) -> Iterator[None]:
-    """Set Spark's and Delta's settings about rewritten files inside this block."""
-    settings: Mapping[str, str] = {
+def _spark_settings(options: MaintainOptions) -> Mapping[str, str]:
+    """Spark's and Delta's settings about rewritten files."""
+    return {
         "spark.databricks.delta.optimize.maxFileSize": str(options.target_bytes),
         "spark.databricks.delta.optimize.minFileSize": str(options.target_bytes // 2),
         "spark.databricks.io.skipping.mdc.sortWithinFiles": "true",
@@ -322,14 +321,3 @@ def _spark_settings(spark: SparkSession, options: MaintainOptions) -> Iterator[N
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "parquet.block.size": str(_ROW_GROUP_BYTES),
     }
-    before = {key: spark.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            if old is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, old)

@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -91,6 +91,22 @@ def _without_handler() -> Iterator[None]:
         yield
     finally:
         names["signal"] = signal
+
+
+@contextmanager
+def settings_for_block(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Set settings of a session inside this block; after it they are as before."""
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)
 
 
 def _why_no_script(error: OSError) -> str:

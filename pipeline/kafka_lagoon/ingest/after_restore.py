@@ -6,19 +6,19 @@ RESTORE during a run counts, too: commits are compared with the version that the
 rows are treated alike.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from delta.tables import DeltaTable
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import table_of
 from kafka_lagoon.delta.foreign_commits import ENGINE_INFO, Commit, Contradiction, Kind
 from kafka_lagoon.delta.kernel import State
+from kafka_lagoon.delta.session import settings_for_block
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import TableError
@@ -31,7 +31,7 @@ from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RE
 from kafka_lagoon.tables.table import Table
 
 REPEAT = "repeat"
-_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"  # marks commits of Spark as ours
 
 
 def offsets_to_repeat(
@@ -131,24 +131,10 @@ def _offsets_before(warehouse: Warehouse, cluster_id: str, state: State, conflic
 
 def go_back(warehouse: Warehouse, cluster_id: str, stored: NextOffsets, before: NextOffsets, clock: Clock) -> None:
     """Remove the ranges and problems of runs after `before`, and records that were committed over a RESTORE."""
-    with _named(warehouse.spark):
+    with settings_for_block(warehouse.spark, {_USER_METADATA: ENGINE_INFO}):
         _delete_later_runs(warehouse, cluster_id, before.last_run, clock)
         if stored.last_run and stored.last_run != before.last_run:
             _delete_records(warehouse, cluster_id, stored.last_run, clock)
-
-
-@contextmanager
-def _named(spark: SparkSession) -> Iterator[None]:
-    """Commits of Spark are marked as ours by the user metadata of the session."""
-    before = spark.conf.get(_USER_METADATA, None)
-    spark.conf.set(_USER_METADATA, ENGINE_INFO)
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(_USER_METADATA)
-        else:
-            spark.conf.set(_USER_METADATA, before)
 
 
 def _delete_records(warehouse: Warehouse, cluster_id: str, run: LastRun, clock: Clock) -> None:
