@@ -101,14 +101,14 @@ class _StagingFolder:
         """URLs of the next offsets of runs without new records after a run."""
         names = self.storage.names(self.root)
         return [
-            self.url(number, name[12:])
+            f"{self.root}/{name}"
             for name in names
-            if name.startswith(f"{number:012d}.") and name.endswith(_EXAMINED)
+            if name.startswith(_numbered(number, ".")) and name.endswith(_EXAMINED)
         ]
 
     def is_committed(self, number: int) -> bool:
         """True if all files of a run are in the tables."""
-        return self.url(number, _COMMITTED).rpartition("/")[2] in self.storage.names(self.root)
+        return _numbered(number, _COMMITTED) in self.storage.names(self.root)
 
     def discard(self, number: int) -> NextOffsets:
         """Remove a run's next offsets; returns those of the run before it."""
@@ -118,7 +118,7 @@ class _StagingFolder:
 
     def url(self, number: int, suffix: str) -> str:
         """URL of a run's next offsets or mark."""
-        return f"{self.root}/{number:012d}{suffix}"
+        return f"{self.root}/{_numbered(number, suffix)}"
 
     def clear(self, run: LastRun) -> None:
         """Remove staged files, and the next offsets of earlier runs; files that no run has staged stay.
@@ -126,10 +126,15 @@ class _StagingFolder:
         A file that cannot be removed is left to the next run: its rows are committed, and nothing reads it again.
         """
         for name in self.storage.names(self.root):
-            is_newest = name.startswith(f"{run.sequence:012d}")
+            is_newest = name.startswith(_numbered(run.sequence))
             if _STAGED.match(name.lstrip(".")) and not is_newest:  # incomplete files begin with a dot
                 with suppress(TableError):
                     self.storage.delete(f"{self.root}/{name}")
+
+
+def _numbered(number: int, suffix: str = "") -> str:
+    """The name of a run's file, which begins with the number of the run, so that names sort by it."""
+    return f"{number:012d}{suffix}"
 
 
 @contextmanager
