@@ -11,6 +11,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import asdict
 from typing import Any
 
 from kafka_lagoon.delta.arrow import plain_table
@@ -84,8 +85,9 @@ class PendingFiles:
                 continue
             url = f"{self.root}/{self.folder}/{name}"
             sequence = int(ours[1])
-            of_last_run = last_run is not None and name.startswith(_prefix_of(last_run))
-            is_over = of_last_run or (last_run is not None and sequence < last_run.sequence)
+            is_over = last_run is not None and (
+                sequence < last_run.sequence or name.startswith(_prefix(last_run.sequence, last_run.ingest_id))
+            )
             if name.endswith(_REPORT) and (sequence == _ALWAYS or is_over):
                 with reading(url):
                     reports[url] = Report(**json.loads(self.storage.read(url)))
@@ -110,9 +112,8 @@ class PendingFiles:
 
     def _write(self, sequence: int, report: Report) -> None:
         name = f"{_prefix(sequence, report.ingest_id)}{uuid.uuid4().hex}-{_REPORT}"
-        content = {"ingest_id": report.ingest_id, "text": report.text, "is_loss": report.is_loss}
         # Written as a whole, because the next run reads every report that exists.
-        self.storage.write_whole(f"{self.root}/{self.folder}/{name}", json.dumps(content))
+        self.storage.write_whole(f"{self.root}/{self.folder}/{name}", json.dumps(asdict(report)))
 
 
 def missing_in_words(ranges: Iterable[RecordRangeRow]) -> list[str]:
@@ -145,7 +146,3 @@ def read_pending(storage: Storage, url: str, file: PendingFile) -> bytes | None:
 
 def _prefix(sequence: int, ingest_id: str) -> str:
     return f"{sequence:012d}-{ingest_id}-"
-
-
-def _prefix_of(run: LastRun) -> str:
-    return _prefix(run.sequence, run.ingest_id)
