@@ -5,14 +5,16 @@ record_problems and the losses to be reported are written to the table's pending
 commit names them. The next run makes the commits that a dead one left pending, so the tables end the same wherever a run dies.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, date, datetime
+from functools import partial
+from pathlib import Path
 
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Fenced, State
-from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, columns_to_add
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, columns_to_add
 from kafka_lagoon.errors import ChecksFailed, LockHeld, PipelineError, TableError
 from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.fetch.archived import Archived
@@ -72,7 +74,7 @@ def commit(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LOCK_WAIT
             _refuse_removed_files(lock, output.files)
         version = _append(lock, output, state, stored)
         with after_records(output.ingest_id):
-            _check(warehouse, lock.cluster_id, stored, sequence)
+            _check(lock, stored, sequence)
             if sequence > 1:
                 refuse_after(warehouse, lock.cluster_id, RECORDS, state.version, version)
             add_pending(warehouse, lock.cluster_id, next_offsets.topics, last_run)
@@ -109,7 +111,7 @@ def _version_with(lock: ArchiveLock, stored: str) -> int | None:
     Delta Kernel repeats a request without an answer, and then meets its own commit.
     """
     newest = lock.warehouse.state(RECORDS.name)
-    return newest.version if lock.warehouse.kernel.domain(newest, domain(lock.cluster_id)) == stored else None
+    return newest.version if _stored(lock, newest) == stored else None
 
 
 def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: int = COMMIT_LOCK_WAIT_MS) -> None:
@@ -121,11 +123,11 @@ def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: 
     unstored = lock.unstored(topics)
     if unstored is None:
         return
-    warehouse, name, content = lock.warehouse, domain(lock.cluster_id), to_json(unstored)
+    warehouse, content = lock.warehouse, to_json(unstored)
     day = datetime.fromtimestamp(lock.clock.now_ms() / 1000, tz=UTC).date()  # any day: the commit has no files
 
     def is_overtaken(state: State) -> bool:
-        stored = from_json(warehouse.kernel.domain(state, name))
+        stored = from_json(_stored(lock, state))
         return (stored.last_run, stored.topics) != (unstored.last_run, lock.stored_topics)
 
     with warehouse.exclusively("commit", lock.clock, wait_ms):
@@ -134,11 +136,11 @@ def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: 
             return
         try:
             # No fence is needed: the Kernel refuses the commit if another commit since this state has set the same domain.
-            warehouse.kernel.append(state, [], (RECORDS.partition_by, day), domains={name: content})
+            warehouse.kernel.append(state, [], (RECORDS.partition_by, day), domains={domain(lock.cluster_id): content})
         except TableError:
             newest = warehouse.state(RECORDS.name)
             # The answer to the commit may have been lost, and its repetition was refused.
-            if warehouse.kernel.domain(newest, name) != content and not is_overtaken(newest):
+            if _stored(lock, newest) != content and not is_overtaken(newest):
                 raise
 
 
@@ -179,7 +181,7 @@ def _remove(lock: ArchiveLock, output: RunOutput) -> None:
     wanted: dict[str, str | date] = {RECORDS.partition_by: output.ingest_date, "ingest_id": output.ingest_id}
     with suppress(TableError):
         state = lock.warehouse.state(RECORDS.name)
-        last_run = from_json(lock.warehouse.kernel.domain(state, domain(lock.cluster_id))).last_run
+        last_run = from_json(_stored(lock, state)).last_run
         is_committed = last_run is not None and last_run.ingest_id == output.ingest_id
         if is_committed or lock.warehouse.kernel.files(state, wanted):
             return
@@ -191,7 +193,7 @@ def _remove(lock: ArchiveLock, output: RunOutput) -> None:
 def _refuse_removed_files(lock: ArchiveLock, files: Sequence[DataFile]) -> None:
     """TableError if a data file of the run is gone or changed, as after a VACUUM that keeps less than a run takes."""
     with ThreadPoolExecutor(_CHECKED_AT_ONCE) as threads:
-        sizes = list(threads.map(_size_of(lock), files))
+        sizes = list(threads.map(partial(_size, lock, lock.warehouse.kernel.storage.local(lock.root)), files))
     gone = [file.url for file, size in zip(files, sizes, strict=True) if size != file.size]
     if gone:
         raise TableError(
@@ -200,26 +202,21 @@ def _refuse_removed_files(lock: ArchiveLock, files: Sequence[DataFile]) -> None:
         )
 
 
-def _size_of(lock: ArchiveLock) -> Callable[[DataFile], int]:
-    """Return a function that looks up the size of a data file, 0 if it is gone; on a local disk without the JVM."""
-    storage, folder = lock.warehouse.kernel.storage, lock.warehouse.kernel.storage.local(lock.root)
-
-    def size(file: DataFile) -> int:
-        if folder is None:
-            return storage.size(file.url)
-        with suppress(OSError):
-            return (folder / file.url.removeprefix(f"{lock.root}/")).stat().st_size
-        return 0
-
-    return size
+def _size(lock: ArchiveLock, folder: Path | None, file: DataFile) -> int:
+    """The size of a data file, 0 if it is gone; in a `folder` of this machine without the JVM."""
+    if folder is None:
+        return lock.warehouse.kernel.storage.size(file.url)
+    with suppress(OSError):
+        return (folder / file.url.removeprefix(f"{lock.root}/")).stat().st_size
+    return 0
 
 
-def _check(warehouse: Warehouse, cluster_id: str, expected: str, sequence: int) -> None:
+def _check(lock: ArchiveLock, expected: str, sequence: int) -> None:
     """Read back the commit: one that was overwritten by another, or skipped, reports no error itself.
 
     Where no lock keeps runs apart, the next run may have committed by now.
     """
-    stored = _stored(warehouse, cluster_id)
+    stored = _stored(lock, lock.warehouse.state(RECORDS.name))
     if stored == expected:
         return
     last_run = from_json(stored).last_run
@@ -227,5 +224,6 @@ def _check(warehouse: Warehouse, cluster_id: str, expected: str, sequence: int) 
         raise ChecksFailed("table records does not hold what was committed: does its log store keep writers apart?")
 
 
-def _stored(warehouse: Warehouse, cluster_id: str) -> str | None:
-    return warehouse.kernel.domain(warehouse.state(RECORDS.name), domain(cluster_id))
+def _stored(lock: ArchiveLock, state: State) -> str | None:
+    """The next offsets in a version of table `records`, in their stored form."""
+    return lock.warehouse.kernel.domain(state, domain(lock.cluster_id))
