@@ -16,8 +16,10 @@ from kafka_lagoon.protocol.error_codes import NOT_LEADER_OR_FOLLOWER
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.records.digests import SequenceDigest
 from kafka_lagoon.restore import receipts
+from kafka_lagoon.restore.archive_reader import ArchivedPartition
 from kafka_lagoon.restore.asked_together import logs_of
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap
+from kafka_lagoon.restore.plan import PlannedPartition
 from kafka_lagoon.restore.receipts import OtherRecords, Restored, read_back, receipt
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 from kafka_lagoon.topic_partition import TopicPartition
@@ -53,13 +55,9 @@ def written(cluster: Cluster, state: FakeCluster, offsets: Iterable[int] = range
     for offset in offsets:
         for chunk in HashedReader(cluster, split(state, from_offset=offset, to_offset=offset + 1), QUICK).chunks():
             digest = digest.then(chunk.hashes)
+    source = ArchivedPartition(cluster_id="a", topic="s", topic_id=None, partition=3, from_offset=100, to_offset=120)
     return Restored(
-        source_topic="s",
-        source_topic_id=None,
-        source_partition=3,
-        target_topic="t",
-        target_topic_id=None,
-        target_partition=0,
+        planned=PlannedPartition(source=source, target=TopicPartition("t", 0), target_topic_id=None, base_offset=0),
         digest=digest,
         offset_map=PartitionMap(ranges=(OffsetRange(100, 0, 20),), source_end=120, target_start=0),
     )

@@ -1,6 +1,6 @@
 """Reads restored partitions back, on executors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
@@ -14,25 +14,23 @@ from kafka_lagoon.protocol.messages.metadata import MetadataResponse
 from kafka_lagoon.restore.asked_together import AskedTogether, logs_of
 from kafka_lagoon.restore.receipts import ReadBack, Restored, read_back
 from kafka_lagoon.restore.recent_topics import RecentTopics
-from kafka_lagoon.topic_partition import TopicPartition
 
 
 @frozen
 class CheckSettings:
-    """Settings that all tasks share; `fields` are those that enter the digest of each partition."""
+    """Settings that all tasks share."""
 
     kafka: KafkaSettings
     clock: Clock
     reading: ReadOptions
     timeout_ms: int
-    fields: Mapping[TopicPartition, frozenset[str]]
 
 
 def read_back_partitions(settings: CheckSettings, several: Sequence[Restored]) -> list[ReadBack]:
     """Read partitions back, one after the other; a failure to read is a result, too."""
     with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
         leaders = RecentTopics(settings.clock, lambda topic: cluster.refresh({topic}, _deadline(settings)))
-        logs = logs_of(cluster, (TopicPartition(one.target_topic, one.target_partition) for one in several))
+        logs = logs_of(cluster, (one.planned.target for one in several))
         return [_read_back(cluster, settings, one, leaders, logs) for one in several]
 
 
@@ -43,10 +41,9 @@ def _read_back(
     leaders: RecentTopics[MetadataResponse],
     logs: AskedTogether[LogBounds],
 ) -> ReadBack:
-    fields = settings.fields[TopicPartition(restored.target_topic, restored.target_partition)]
     try:
-        leaders.of(restored.target_topic)
-        return read_back(cluster, restored, logs, settings.reading, _deadline(settings), fields)
+        leaders.of(restored.planned.target.topic)
+        return read_back(cluster, restored, logs, settings.reading, _deadline(settings))
     except PipelineError as error:
         return ReadBack(digest=None, problem=str(error))
 

@@ -18,9 +18,10 @@ from kafka_lagoon.compare.reading import Chunk, HashedReader, unread
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import ReadOptions, Split
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.records.digests import ALL_FIELDS, Hashes, SequenceDigest
+from kafka_lagoon.records.digests import Hashes, SequenceDigest
 from kafka_lagoon.restore.asked_together import AskedTogether
 from kafka_lagoon.restore.offset_map import OffsetRange, PartitionMap
+from kafka_lagoon.restore.plan import PlannedPartition
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 from kafka_lagoon.topic_partition import TopicPartition
 
@@ -73,12 +74,7 @@ class ReadBack:
 class Restored:
     """A restored partition: the records that had to be written, and their offsets in the target."""
 
-    source_topic: str
-    source_topic_id: str | None
-    source_partition: int
-    target_topic: str
-    target_topic_id: str | None
-    target_partition: int
+    planned: PlannedPartition
     digest: SequenceDigest
     offset_map: PartitionMap
 
@@ -89,15 +85,12 @@ def read_back(
     logs: AskedTogether[LogBounds],
     options: ReadOptions,
     deadline: Deadline,
-    fields: frozenset[str] = ALL_FIELDS,
 ) -> ReadBack:
     """Read a partition from where the restore began to its last record, as readers of committed records see it.
 
-    `logs` knows the bounds of its log. `cluster` must know the leader (`refresh`) and serves one reader at a time. Leave
-    `timestamp_ms` out of `fields`, here and in the digest of what was to be written, where the target keeps the time of
-    appending instead.
+    `logs` knows the bounds of its log. `cluster` must know the leader (`refresh`) and serves one reader at a time.
     """
-    partition = TopicPartition(restored.target_topic, restored.target_partition)
+    partition, fields = restored.planned.target, restored.planned.digested
     log = _stable_log(logs, partition, restored.offset_map.target_end, deadline)
     if isinstance(log, str):
         return ReadBack(digest=None, problem=log)
@@ -109,9 +102,9 @@ def read_back(
     bounds = _bounds(ranges)
     first = min(max(restored.offset_map.target_start, log.log_start_offset), ranges[0].target_offset)
     split = Split(
-        topic=restored.target_topic,
-        topic_id=restored.target_topic_id,
-        partition=restored.target_partition,
+        topic=partition.topic,
+        topic_id=restored.planned.target_topic_id,
+        partition=partition.partition,
         from_offset=first,
         to_offset=end,
         stable_end=log.last_stable_offset,
@@ -174,16 +167,16 @@ def receipt(
     checked_at_ms: int,
 ) -> RestoreReceiptRow:
     """The row that says whether the target has the records that had to be written."""
-    ranges = restored.offset_map.ranges
+    ranges, source, target = restored.offset_map.ranges, restored.planned.source, restored.planned.target
     return RestoreReceiptRow(
         restore_id=restore_id,
         source_cluster_id=source_cluster_id,
-        source_topic=restored.source_topic,
-        source_topic_id=restored.source_topic_id,
-        source_partition=restored.source_partition,
+        source_topic=source.topic,
+        source_topic_id=source.topic_id,
+        source_partition=source.partition,
         target_cluster_id=target_cluster_id,
-        target_topic=restored.target_topic,
-        target_partition=restored.target_partition,
+        target_topic=target.topic,
+        target_partition=target.partition,
         target_from_offset=ranges[0].target_offset if ranges else restored.offset_map.target_start,
         target_to_offset=restored.offset_map.target_end,
         records=restored.digest.records,

@@ -104,16 +104,7 @@ class Writing:
     def check(self, progress: Progress, maps: Mapping[TopicPartition, PartitionMap]) -> list[RestoreReceiptRow]:
         """Read back every partition that has a map, and compare it with the records that had to be written."""
         restored = [
-            Restored(
-                source_topic=one.source.topic,
-                source_topic_id=one.source.topic_id,
-                source_partition=one.source.partition,
-                target_topic=one.target.topic,
-                target_topic_id=one.target_topic_id,
-                target_partition=one.target.partition,
-                digest=progress.positions[one.target].digest,
-                offset_map=maps[one.target],
-            )
+            Restored(planned=one, digest=progress.positions[one.target].digest, offset_map=maps[one.target])
             for one in self.plan.partitions
             if one.target in maps
         ]
@@ -122,7 +113,6 @@ class Writing:
             clock=self.clock,
             reading=reading(self.limits),
             timeout_ms=self.limits.timeout_ms,
-            fields={one.target: one.digested for one in self.plan.partitions},
         )
         tasks = packed(restored, lambda item: item.digest.records, parallelism(self.warehouse))
         results = run_tasks(self.warehouse, read_back_partitions, settings, tasks)
