@@ -4,6 +4,7 @@ They have the producer id of the plan; others may write to the same partition.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -64,7 +65,8 @@ def find_own_records(
         to_offset=end,
         stable_end=log.last_stable_offset,
     )
-    reader = SplitReader(cluster, split, _options(options, in_transactions=in_transactions))
+    isolation_level = READ_COMMITTED if in_transactions else READ_UNCOMMITTED
+    reader = SplitReader(cluster, split, replace(options, isolation_level=isolation_level))
     results, others = [np.empty(0, np.int64)], 0
     for batch in reader.batches():
         ours, more = _offsets(batch, producer_ids, in_transactions=in_transactions)
@@ -93,16 +95,6 @@ def last_sequences(
         )
         for partition, answer in described.answers.items()
     }, described.failures
-
-
-def _options(options: ReadOptions, *, in_transactions: bool) -> ReadOptions:
-    return ReadOptions(
-        isolation_level=READ_COMMITTED if in_transactions else READ_UNCOMMITTED,
-        fetch_bytes=options.fetch_bytes,
-        stall_timeout_ms=options.stall_timeout_ms,
-        ends_at_ms=options.ends_at_ms,
-        decoding=options.decoding,
-    )
 
 
 def _offsets(

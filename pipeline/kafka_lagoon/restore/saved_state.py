@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import field, replace
+from dataclasses import replace
 
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.kinds.topics import create_topic
@@ -31,7 +31,7 @@ class Alterations:
     """Actions for the target, and notes about them."""
 
     actions: Sequence[Action] = ()
-    notes: Sequence[str] = field(default_factory=list)
+    notes: Sequence[str] = ()
 
 
 @contextmanager

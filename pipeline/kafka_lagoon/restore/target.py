@@ -119,7 +119,6 @@ def describe_target(
                 for key, one in configs.items()
                 if (value := one.effective) is not None  # an empty cleanup.policy keeps everything (KIP-1161)
             },
-            exists=True,
         )
     return results, failures
 

@@ -226,16 +226,7 @@ def _misses(acl: SavedAcl, new_names: Sequence[str]) -> list[str]:
 
 
 def _renamed(acl: SavedAcl, names: Mapping[str, str]) -> SavedAcl:
-    name = names[acl.resource_name] if acl.resource_type == _TOPIC else acl.resource_name
-    return SavedAcl(
-        resource_type=acl.resource_type,
-        resource_name=name,
-        pattern_type=acl.pattern_type,
-        principal=acl.principal,
-        host=acl.host,
-        operation=acl.operation,
-        permission=acl.permission,
-    )
+    return replace(acl, resource_name=names[acl.resource_name]) if acl.resource_type == _TOPIC else acl
 
 
 def _line(acl: SavedAcl) -> str:
