@@ -273,14 +273,8 @@ def _chosen(table: pa.Table, group: _RowGroup, wanted: ArchivedPartition, first:
     if pc.any(pc.is_null(table["is_aborted"])).as_py() or pc.any(table["is_aborted"]).as_py():
         keep.append(pc.fill_null(pc.invert(table["is_aborted"]), False))
     keep += [pc.invert(_is_within(table, one)) for one in wanted.superseded]
-    for condition in keep:
-        table = (
-            table.append_column("keep", condition)
-            if "keep" not in table.column_names
-            else table.set_column(table.column_names.index("keep"), "keep", pc.and_(table["keep"], condition))
-        )
     if keep:
-        table = table.filter(table["keep"]).drop_columns(["keep"])
+        table = table.filter(reduce(pc.and_, keep))
     if not wanted.condition or not table.num_rows:
         return table
     from kafka_lagoon.restore.conditions import matching  # noqa: PLC0415  as above
