@@ -20,7 +20,7 @@ from kafka_lagoon.snapshot.chosen_names import Names
 from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
 from kafka_lagoon.tables import state_tables
 from kafka_lagoon.tables.cluster_rows import StoredReplicaRow
-from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, before, column, row
+from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, before, column, known, row
 from kafka_lagoon.tables.row_columns import Chosen, Column, Columns, Joined, Runs, Stored, choose
 from kafka_lagoon.wire.columns import by_column
 
@@ -74,8 +74,8 @@ def _log_dir_row(broker_id: int, log_dir: DescribeLogDirsResult) -> LogDirRow:
     return LogDirRow(
         broker_id=broker_id,
         log_dir=log_dir.log_dir,
-        total_bytes=log_dir.total_bytes if log_dir.total_bytes >= 0 else None,
-        usable_bytes=log_dir.usable_bytes if log_dir.usable_bytes >= 0 else None,
+        total_bytes=known(log_dir.total_bytes),
+        usable_bytes=known(log_dir.usable_bytes),
         replicas=None if log_dir.error_code else len(sizes),
         size_bytes=None if log_dir.error_code else sum(sizes),
         is_cordoned=None if log_dir.error_code else log_dir.is_cordoned,
@@ -136,8 +136,8 @@ def _without_replicas(broker_id: int, log_dir: DescribeLogDirsResult, *, is_cord
         size_bytes=None,
         offset_lag=None,
         is_future=None,
-        total_bytes=_known(log_dir.total_bytes),
-        usable_bytes=_known(log_dir.usable_bytes),
+        total_bytes=known(log_dir.total_bytes),
+        usable_bytes=known(log_dir.usable_bytes),
         is_cordoned=is_cordoned,
         problem=error_code(log_dir.error_code).name if log_dir.error_code else None,
     )
@@ -186,8 +186,8 @@ class _Replicas:
                 "size_bytes": self._sizes,
                 "offset_lag": self._known_lags(),
                 "is_future": self._is_future,
-                "total_bytes": of_directory(_known(log_dir.total_bytes) for _, log_dir, _ in self._directories),
-                "usable_bytes": of_directory(_known(log_dir.usable_bytes) for _, log_dir, _ in self._directories),
+                "total_bytes": of_directory(known(log_dir.total_bytes) for _, log_dir, _ in self._directories),
+                "usable_bytes": of_directory(known(log_dir.usable_bytes) for _, log_dir, _ in self._directories),
                 "is_cordoned": of_directory(is_cordoned for _, _, is_cordoned in self._directories),
                 "problem": Runs.constant(None, len(self._partitions)),
             },
@@ -197,10 +197,6 @@ class _Replicas:
         if not self._lags or min(self._lags) > _NO_PARTITION:
             return self._lags
         return [_lag(lag, is_future=is_future) for lag, is_future in zip(self._lags, self._is_future, strict=True)]
-
-
-def _known(size: int) -> int | None:
-    return size if size >= 0 else None
 
 
 def _lag(lag: int, *, is_future: bool) -> int | None:

@@ -6,8 +6,9 @@ from kafka_lagoon.admin.hanging_transactions import Verdict, confirmed, verdict
 from kafka_lagoon.admin.transactions import Producers, ProducersTransactions
 from kafka_lagoon.integers import MOST_INT64
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
-from kafka_lagoon.snapshot.transactions import known, known_time
+from kafka_lagoon.snapshot.transactions import known_time
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
+from kafka_lagoon.tables.row_classes import known
 from kafka_lagoon.tables.row_columns import column_of
 from kafka_lagoon.tables.transaction_rows import PartitionProducerRow, TransactionRow
 from kafka_lagoon.topic_partition import TopicPartition

@@ -17,7 +17,7 @@ from kafka_lagoon.protocol.messages.describe_quorum import (
 from kafka_lagoon.snapshot.collection import Collected, Collection, Collector, Phase
 from kafka_lagoon.tables import state_tables
 from kafka_lagoon.tables.cluster_rows import QuorumStateRow
-from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
+from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, known, row
 from kafka_lagoon.wire.primitives import uuid_text
 
 _WITH_LISTENERS = 2  # version of DescribeQuorum
@@ -62,9 +62,9 @@ def quorum_rows(response: DescribeQuorumResponse) -> Iterator[QuorumRow]:
     for partition in quorum_partitions(response):
         if not partition.error_code:
             yield QuorumRow(
-                leader_id=_known(partition.leader_id),
+                leader_id=known(partition.leader_id),
                 leader_epoch=partition.leader_epoch,
-                high_watermark=_known(partition.high_watermark),
+                high_watermark=known(partition.high_watermark),
                 voters=tuple(sorted(voter.replica_id for voter in partition.current_voters)),
                 observers=tuple(sorted(observer.replica_id for observer in partition.observers)),
             )
@@ -106,28 +106,24 @@ def quorum_state_rows(response: DescribeQuorumResponse, *, has_listeners: bool) 
 def _leader_end(partition: QuorumPartition) -> int | None:
     """The leader's end offset. A leader that gives up its vote is an observer until most other voters have that record."""
     replicas = (*partition.observers, *partition.current_voters)
-    ends = {replica.replica_id: _known(replica.log_end_offset) for replica in replicas}
+    ends = {replica.replica_id: known(replica.log_end_offset) for replica in replicas}
     return ends.get(partition.leader_id)
 
 
 def _replica_row(
     replica: QuorumReplica, role: str, leader_end: int | None, listeners: tuple[str, ...]
 ) -> QuorumReplicaRow:
-    end = _known(replica.log_end_offset)
+    end = known(replica.log_end_offset)
     return QuorumReplicaRow(
         replica_id=replica.replica_id,
         role=role,
         directory_id=uuid_text(replica.replica_directory_id),
         log_end_offset=end,
         lag=None if end is None or leader_end is None else leader_end - end,
-        last_fetch_at_ms=_known(replica.last_fetch_timestamp),
-        last_caught_up_at_ms=_known(replica.last_caught_up_timestamp),
+        last_fetch_at_ms=known(replica.last_fetch_timestamp),
+        last_caught_up_at_ms=known(replica.last_caught_up_timestamp),
         listeners=listeners,
     )
-
-
-def _known(value: int) -> int | None:
-    return value if value >= 0 else None
 
 
 def _collect(collection: Collection) -> Collected:

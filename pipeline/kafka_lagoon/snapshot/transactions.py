@@ -7,7 +7,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.describe_producers import NO_TIMESTAMP, DescribeProducersPartitionResponse
 from kafka_lagoon.protocol.messages.describe_transactions import DescribedTransaction
 from kafka_lagoon.tables.cluster_rows import TopicPartitions
-from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, row
+from kafka_lagoon.tables.row_classes import ALWAYS, Int32, Int64, Timestamp, column, known, row
 from kafka_lagoon.tables.transaction_rows import TransactionRow
 from kafka_lagoon.topic_partition import TopicPartition
 
@@ -119,11 +119,6 @@ def producer_rows(answers: Mapping[TopicPartition, DescribeProducersPartitionRes
                 coordinator_epoch=known(producer.coordinator_epoch),
                 open_since_offset=known(producer.current_txn_start_offset),
             )
-
-
-def known(value: int) -> int | None:
-    """The value, or None for Kafka's -1, which means "none"."""
-    return value if value >= 0 else None
 
 
 def known_time(timestamp_ms: int) -> int | None:

@@ -46,6 +46,11 @@ def row(cls: type[T]) -> type[T]:
     return slotted(cls)
 
 
+def known(number: int) -> int | None:
+    """The number, or None for Kafka's -1, which means "none" or "unknown"."""
+    return number if number >= 0 else None
+
+
 def named(names: Mapping[int, str], number: int) -> str:
     """Return the name of one of Kafka's numbers, or UNKNOWN_n if it is not known here."""
     return names.get(number, f"UNKNOWN_{number}")
