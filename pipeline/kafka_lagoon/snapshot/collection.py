@@ -143,9 +143,8 @@ class Collection:
         collected = Collected([]) if collector in self.skipped else _each_once(collector, collector.collect(self))
         if collector.phase < Phase.SUMMARY:
             collected = replace(collected, rows=self.chosen.rows(collector.row, collected.rows))
-        self.rows[collector.row] = collected.rows
-        if collector.phase < Phase.SUMMARY:
             self.states.append(self._state(collector, collected))
+        self.rows[collector.row] = collected.rows
         self.failures += collected.failures
         if collector.required and any(self._worth_a_row(collected.failures)):
             self.is_partial = True

@@ -161,8 +161,10 @@ def _collect(collection: Collection) -> Collected:
         describe_broker_configs(cluster, BROKER, collection.topology.broker_ids(), deadline),
     ]
     listed = resources_with_configs(cluster, deadline)
-    failures = [listed] if isinstance(listed, Failure) else []
-    if not isinstance(listed, Failure):
+    failures = []
+    if isinstance(listed, Failure):
+        failures.append(listed)
+    else:
         parts.append(describe_configs(cluster, CLIENT_METRICS, listed[CLIENT_METRICS], deadline))
         groups = listed[GROUP] if GROUP in listed else _newer_groups(cluster, collection.of(ConsumerGroupRow))
         parts.append(_configured(describe_configs(cluster, GROUP, groups, deadline)))
