@@ -24,10 +24,10 @@ from kafka_lagoon.cli.recorder import OpeningRecorder
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, worst
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.clock import Clock
+from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.runs.apply import Wanted, apply_state
+from kafka_lagoon.runs.apply import apply_state
 
 T = TypeVar("T")
 
@@ -84,7 +84,7 @@ def apply_file(arguments: ApplyArguments, clock: Clock) -> int:
 
 def _apply(arguments: ApplyArguments, outcome: RunOutcome, clock: Clock) -> int:
     options, chosen = arguments.options, arguments.chosen
-    wanted = Wanted(kafka=chosen.kafka, desired=arguments.desired, budget_ms=budget_ms(chosen.kafka, options))
+    deadline = Deadline.after(clock, budget_ms(chosen.kafka, options))
 
     def carry_out(cluster: Cluster, planned: PlanResult) -> int:
         outcome.cluster_id, outcome.plan_id = cluster.cluster_id, planned.plan_id
@@ -105,7 +105,7 @@ def _apply(arguments: ApplyArguments, outcome: RunOutcome, clock: Clock) -> int:
         _describe(outcome, altered)
         return worst([altered.exit_code, COMPLETE if planned.is_complete else INCOMPLETE])
 
-    return apply_state(wanted, clock, outcome.request_stats, carry_out)
+    return apply_state(chosen.kafka, arguments.desired, deadline, outcome.request_stats, carry_out)
 
 
 def _describe(outcome: RunOutcome, altered: AlterationResult) -> None:

@@ -10,29 +10,22 @@ from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.plan import PlanResult, plan_state
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.clock import Clock, Deadline
-from kafka_lagoon.frozen import frozen
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
 
 R = TypeVar("R")
 
 
-@frozen
-class Wanted:
-    """A cluster, what it is to be, and how long it may take to find out what is missing."""
-
-    kafka: KafkaSettings
-    desired: DesiredState
-    budget_ms: int
-
-
 def apply_state(
-    wanted: Wanted, clock: Clock, request_stats: RequestStats, carry_out: Callable[[Cluster, PlanResult], R]
+    kafka: KafkaSettings,
+    desired: DesiredState,
+    deadline: Deadline,
+    request_stats: RequestStats,
+    carry_out: Callable[[Cluster, PlanResult], R],
 ) -> R:
     """The result of `carry_out` for the plan, with a connected cluster.
 
-    ConfigError lists every fault that the live cluster shows.
+    `deadline` is that of connecting and planning. ConfigError lists every fault that the live cluster shows.
     """
-    deadline = Deadline.after(clock, wanted.budget_ms)
-    with Cluster.connect(wanted.kafka, clock, request_stats, deadline) as cluster:
-        return carry_out(cluster, plan_state(cluster, wanted.desired, deadline))
+    with Cluster.connect(kafka, deadline.clock, request_stats, deadline) as cluster:
+        return carry_out(cluster, plan_state(cluster, desired, deadline))
