@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from kafka_lagoon.runs.snapshot import worst_lag
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
 from kafka_lagoon.tables.group_rows import ConsumerLagRow
 from kafka_lagoon.tables.row_columns import column_of
@@ -22,7 +23,7 @@ def snapshot_line(snapshot: Snapshot, place: str, seconds: float) -> str:
         counted(published.topics, "topic"),
         counted(published.partitions, "partition"),
         counted(published.groups, "group"),
-        _worst(lag),
+        _worst(worst_lag(snapshot)),
     ]
     if unknown:
         parts.append(f"lag unknown for {unknown:,} of {len(lag):,}")
@@ -77,10 +78,7 @@ def _down(brokers: Sequence[BrokerRow], partitions: Sequence[PartitionRow]) -> s
     return f"{len(missing):,} of {brokers_in_all} missing" if missing else None
 
 
-def _worst(lag: Sequence[ConsumerLagRow]) -> str:
-    known = ((records, index) for index, records in enumerate(column_of(lag, "lag")) if records is not None)
-    worst, index = max(known, key=lambda pair: pair[0], default=(None, 0))
-    if worst is None:
+def _worst(row: ConsumerLagRow | None) -> str:
+    if row is None:
         return "no lag known"
-    row = lag[index]
-    return f"worst lag {worst:,} (group {printable(row.group_id)}, {row.topic}-{row.partition})"
+    return f"worst lag {row.lag:,} (group {printable(row.group_id)}, {row.topic}-{row.partition})"
