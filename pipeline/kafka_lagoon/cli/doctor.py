@@ -130,16 +130,13 @@ def _chosen(name: str | None, settings: "Settings | None") -> "dict[str, KafkaSe
 
 def _needs(commands: Sequence[str] | None, settings: "Settings") -> "Sequence[Needs]":
     """Return the permissions of the named commands, by default of those that the settings are for; ConfigError if unknown."""
-    from kafka_lagoon.cli.required_permissions import OF_JOBS, form_fault, requirement_of  # noqa: PLC0415  0.2 s: of all tables
+    from kafka_lagoon.cli.required_permissions import OF_JOBS, required_for  # noqa: PLC0415  0.2 s: of all tables
     from kafka_lagoon.doctor.permissions import Needs  # noqa: PLC0415
     from kafka_lagoon.snapshot.chosen_names import Names  # noqa: PLC0415
 
     snapshot, ingest = settings.snapshot, settings.ingest
     wanted = commands or ["snapshot", *(["ingest"] if ingest.topics or ingest.pattern else ())]
-    required = {name: requirement_of(name) for name in wanted}
-    if unknown := [name for name, requirement in required.items() if requirement is None]:
-        raise ConfigError([f"--for {name}: {form_fault(name)}" for name in unknown])
-    chosen = {name: Needs(command=name, permissions=one.permissions) for name, one in required.items() if one}
+    chosen = {name: Needs(command=name, permissions=one.permissions) for name, one in required_for(wanted).items()}
     chosen["snapshot"] = Needs(
         command="snapshot",
         permissions=OF_JOBS["snapshot"].permissions,

@@ -15,7 +15,6 @@ from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.permissions import OF_THE_FILE, Requirement
 from kafka_lagoon.cli.pipes import write, write_utf8
 from kafka_lagoon.cli.terminal import COMPLETE
-from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.text import printable
 
@@ -74,18 +73,10 @@ def _check(options: Namespace) -> Iterator[str]:
         yield f"--format {options.format}: a desired state is for one cluster: give --cluster-id"
 
 
-def _required(commands: Sequence[str]) -> dict[str, Requirement]:
-    """The requirements by command; ConfigError names those that do not exist."""
-    from kafka_lagoon.cli.required_permissions import form_fault, requirement_of  # noqa: PLC0415  0.2 s: of all tables
-
-    required = {name: requirement_of(name) for name in commands}
-    if unknown := [name for name, requirement in required.items() if requirement is None]:
-        raise ConfigError([f"--for {name}: {form_fault(name)}" for name in unknown])
-    return {name: requirement for name, requirement in required.items() if requirement}
-
-
 def _print(call: Invocation) -> int:
-    options, required = call.options, _required(call.options.commands)
+    from kafka_lagoon.cli.required_permissions import required_for  # noqa: PLC0415  0.2 s: of all tables
+
+    options, required = call.options, required_for(call.options.commands)
     permissions = [one for requirement in required.values() for one in requirement.permissions]
     named = {
         acls.TOPIC: options.topics,

@@ -1,11 +1,12 @@
 """Lists the permissions that each command needs on the cluster, for docs/permissions.md and for `lagoon doctor`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.cli.main import declaration
 from kafka_lagoon.cli.permissions import READ_TOPIC, Requirement
 from kafka_lagoon.cli.registry import COMMANDS
+from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.snapshot.collectors import required_permissions
 from kafka_lagoon.text import did_you_mean
@@ -44,7 +45,7 @@ def requirements_of(name: str) -> dict[str, Requirement]:
     return {f"{name} {form}".rstrip(): requirement for form, requirement in declaration(name).requires.items()}
 
 
-def requirement_of(form: str) -> Requirement | None:
+def _requirement_of(form: str) -> Requirement | None:
     """The permissions of one form of a command; None for an unknown one."""
     words = form.split()
     for name in (" ".join(words[:2]), *words[:1]):
@@ -53,7 +54,15 @@ def requirement_of(form: str) -> Requirement | None:
     return None
 
 
-def form_fault(form: str) -> str:
+def required_for(forms: Iterable[str]) -> dict[str, Requirement]:
+    """The permissions of the forms that `--for` names; ConfigError says of the others what to write instead."""
+    required = {form: _requirement_of(form) for form in forms}
+    if unknown := [form for form, requirement in required.items() if requirement is None]:
+        raise ConfigError([f"--for {form}: {_form_fault(form)}" for form in unknown])
+    return {form: requirement for form, requirement in required.items() if requirement}
+
+
+def _form_fault(form: str) -> str:
     """Make the reason why a form has no requirement, with what to write instead."""
     known = [name for name, listed in COMMANDS.items() if listed.place]
     if form not in known:
