@@ -2,23 +2,21 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 
-from kafka_lagoon.admin.acls import Acl, AclFilter, acls_of, describe_acls
+from kafka_lagoon.admin.acls import Acl, AclFilter, acls_of
 from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.apply.kinds.acls import CREATABLE, create_acl, delete_acl, has_names
 from kafka_lagoon.apply.kinds.tokens import parse_principal
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.command import Command
-from kafka_lagoon.cli.kafka.acls import NO_AUTHORIZER, declare_filter, filter_of
+from kafka_lagoon.cli.kafka.acls import declare_filter, filter_of, read_acls
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.permissions import ALTERS_CLUSTER
 from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.protocol import acls
-from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
 
 _CLUSTER = acls.RESOURCE_TYPES[acls.CLUSTER]
 
@@ -129,10 +127,8 @@ def _plan_creation(context: ClusterContext) -> PlannedActions:
 
 
 def _live(context: ClusterContext, acl_filter: AclFilter) -> list[Acl] | Failure:
-    answer = describe_acls(context.cluster, acl_filter, context.deadline)
-    if isinstance(answer, Failure):
-        return replace(answer, message=NO_AUTHORIZER) if answer.code == SECURITY_DISABLED else answer
-    return acls_of(answer)
+    answer = read_acls(context, acl_filter)
+    return answer if isinstance(answer, Failure) else acls_of(answer)
 
 
 def _declare_deletion(parser: ArgumentParser) -> None:

@@ -12,9 +12,10 @@ from kafka_lagoon.cli.permissions import DESCRIBED_CLUSTER, Requirement
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import SECURITY_DISABLED
+from kafka_lagoon.protocol.messages.describe_acls import DescribeAclsResponse
 from kafka_lagoon.snapshot.acl_rows import acl_rows
 
-NO_AUTHORIZER = "the brokers have no authorizer: there are no ACLs, and every user may do everything"
+_NO_AUTHORIZER = "the brokers have no authorizer: there are no ACLs, and every user may do everything"
 
 
 def declare_filter(parser: ArgumentParser) -> None:
@@ -61,12 +62,19 @@ def filter_of(options: Namespace) -> AclFilter:
     )
 
 
+def read_acls(context: ClusterContext, acl_filter: AclFilter) -> DescribeAclsResponse | Failure:
+    """The ACLs that match; a failure says what it means that the brokers have no authorizer."""
+    answer = describe_acls(context.cluster, acl_filter, context.deadline)
+    if isinstance(answer, Failure) and answer.code == SECURITY_DISABLED:
+        return replace(answer, message=_NO_AUTHORIZER)
+    return answer
+
+
 def _answer(context: ClusterContext) -> CommandOutput:
-    answer = describe_acls(context.cluster, filter_of(context.options), context.deadline)
+    answer = read_acls(context, filter_of(context.options))
     columns = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
     if isinstance(answer, Failure):
-        message = NO_AUTHORIZER if answer.code == SECURITY_DISABLED else answer.message
-        return CommandOutput(rows=[], failures=[replace(answer, message=message)])
+        return CommandOutput(rows=[], failures=[answer])
     return CommandOutput(rows=[RowSet(kind="acl", rows=acl_rows(answer), columns=columns)])
 
 
