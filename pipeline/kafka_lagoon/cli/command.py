@@ -1,6 +1,6 @@
 """Declares the commands of `lagoon`, and their kinds: commands of one kind share options, context and the way that they run.
 
-cli/registry.py lists all commands. The kinds are CLUSTER of cli/kafka/command.py, ALTERATION of cli/admin/command.py, `over` of
+cli/registry.py lists all commands. The kinds are CLUSTER of cli/kafka/command.py, `altering` of cli/admin/command.py, `over` of
 cli/tables/command.py, JOB of cli/jobs.py, and PLAIN here.
 """
 

@@ -5,6 +5,7 @@ and if others cannot write to it. A link there must belong to one of them, too: 
 """
 
 import os
+import stat
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,6 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import CONF_VARIABLE
 
 FILE_NAME = "lagoon.toml"
-_OTHERS_WRITE = 0o002
 _ROOT = 0
 
 
@@ -57,7 +57,7 @@ def conf_file(options: Namespace, environ: Mapping[str, str]) -> ConfFile:
         state, link = path.stat(), path.lstat()
     except OSError:
         return ConfFile(None)
-    if not {state.st_uid, link.st_uid} <= {os.geteuid(), _ROOT} or state.st_mode & _OTHERS_WRITE:
+    if not {state.st_uid, link.st_uid} <= {os.geteuid(), _ROOT} or state.st_mode & stat.S_IWOTH:
         raise ConfigError(
             [f"{path.absolute()} can be altered by other users: --conf {path} reads it, {CONF_VARIABLE}= reads no file"]
         )

@@ -4,6 +4,7 @@ Records, reports and plans hold data that the cluster itself shows only to users
 """
 
 import os
+import stat
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 
@@ -15,8 +16,6 @@ from kafka_lagoon.settings import Settings
 from kafka_lagoon.settings_sources import load
 from kafka_lagoon.warehouse_settings import creation_fault
 from kafka_lagoon.warehouse_urls import local_folder
-
-_OTHERS_WRITE = 0o002
 
 
 def loaded(options: Namespace, environ: Mapping[str, str], assigned: Sequence[str] = (), **needed: bool) -> Settings:
@@ -57,6 +56,6 @@ def umask_of(settings: Settings) -> int:
         return int(settings.umask, 8)
     folder = local_folder(settings.warehouse) if settings.warehouse else None
     try:
-        return PRIVATE if folder is None else PRIVATE & ~folder.stat().st_mode | _OTHERS_WRITE
+        return PRIVATE if folder is None else PRIVATE & ~folder.stat().st_mode | stat.S_IWOTH
     except OSError:  # the folder does not exist yet
         return PRIVATE

@@ -74,7 +74,7 @@ class LineWriter:
 
 
 def _rows(result: WriteResult) -> list[WrittenRecord]:
-    """Yield the written records in the order of their lines. Offsets of a batch are consecutive."""
+    """The written records in the order of their lines. Offsets of a batch are consecutive."""
     rows = [
         WrittenRecord(
             index + 1, batch.partition.partition, None if batch.base_offset is None else batch.base_offset + n
