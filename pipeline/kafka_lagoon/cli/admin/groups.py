@@ -170,7 +170,7 @@ def _stored(context: ClusterContext) -> tuple[Mapping[str, Sequence[int]], list[
     """Return the partitions for which the group has stored offsets, and failures of those that cannot be read."""
     group_id = context.options.group
     listings = list_groups(context.cluster, context.deadline)
-    stored = _read(context, listings, [group_id])
+    stored = _read(context, listings)
     partitions = {item.topic_partition: None for item in stored.states if item.group_id == group_id}
     failures = list(stored.failures.values())
     if not partitions and not failures:
@@ -183,9 +183,10 @@ def _is_share(listings: GroupListings, group_id: str) -> bool:
     return listing is not None and described_as(listing) == SHARE
 
 
-def _read(context: ClusterContext, listings: GroupListings, group_ids: Sequence[str]) -> GroupCommits:
-    read = read_share_offsets if _is_share(listings, group_ids[0]) else read_commits
-    return read(context.cluster, listings, group_ids, context.deadline)
+def _read(context: ClusterContext, listings: GroupListings) -> GroupCommits:
+    group_id = context.options.group
+    read = read_share_offsets if _is_share(listings, group_id) else read_commits
+    return read(context.cluster, listings, [group_id], context.deadline)
 
 
 def _declare_deletion(parser: ArgumentParser) -> None:
@@ -208,13 +209,12 @@ def _plan_deletion(context: ClusterContext) -> PlannedActions:
     state = group_state(listings, options.group)
     if state is None or isinstance(state, Failure):
         return PlannedActions(failures=[state or _missing(options.group)])
-    stored, chosen = _read(context, listings, [options.group]), _chosen(options)
+    stored, chosen = _read(context, listings), _chosen(options)
     _, refused = _partitions(context, chosen)
     if _is_share(listings, options.group):
         planned = _plan_share_deletion(stored, options.group, chosen)
         return replace(planned, failures=[*planned.failures, *refused], notes=_hidden(context))
-    named = merged(map(selected, options.topic))
-    items = [item for item in sorted(stored.states) if not named or _is_named(item, named)]
+    items = [item for item in sorted(stored.states) if not chosen or _is_chosen(item, chosen)]
     nothing = [] if items or refused else ["the group has stored nothing about these partitions"]
     return PlannedActions(
         actions=[delete_offsets_action(item, stored.states[item]) for item in items],
@@ -228,8 +228,8 @@ def _hidden(context: ClusterContext) -> Sequence[str]:
     return list_notes(context, OFFSET_FETCH.name, "topics of groups") if context.options.all_topics else ()
 
 
-def _is_named(item: GroupPartition, named: Mapping[str, frozenset[int] | None]) -> bool:
-    wanted = named.get(item.topic, frozenset())
+def _is_chosen(item: GroupPartition, chosen: Mapping[str, Sequence[int] | None]) -> bool:
+    wanted = chosen.get(item.topic, ())
     return wanted is None or item.partition in wanted
 
 
