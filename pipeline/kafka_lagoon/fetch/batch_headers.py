@@ -25,9 +25,9 @@ def trusted_end(batches: Batches, high_watermark: int) -> int:
     return int(ends[count - 1]) if count else -1
 
 
-def first_base(batches: Batches) -> int | None:
+def first_base(batches: Batches | None) -> int | None:
     """The base offset of the first batch, None if there is none."""
-    return int(batches.table[0, BASE_OFFSET]) if batches.count else None
+    return int(batches.table[0, BASE_OFFSET]) if batches and batches.count else None
 
 
 def epoch_ranges(

@@ -7,6 +7,7 @@ not below the requested offset, in the segment of that offset, which shows the b
 
 from collections.abc import Callable
 
+from kafka_lagoon.fetch.batch_headers import first_base
 from kafka_lagoon.records.batches import Batches
 from kafka_lagoon.records.layout import BASE_OFFSET, COUNT, CURRENT_MAGIC, DECODE, DISPOSITION, LAST_OFFSET, MAGIC
 
@@ -34,10 +35,10 @@ def next_base(batches: Batches, high_watermark: int, look: Look) -> int | None:
     """
     base, last, count = (int(batches.table[-1, column]) for column in (BASE_OFFSET, LAST_OFFSET, COUNT))
     if count > last - base + 1:
-        return _first_base(look(last + 1))
+        return first_base(look(last + 1))
     reach = min(last, high_watermark - 1)
     seen = look(reach)
-    first = _first_base(seen)
+    first = first_base(seen)
     if seen is None or first is None:
         return None
     if first != base:
@@ -54,7 +55,7 @@ def _search(low: int, high: int, later: int, base: int, look: Look) -> int:
     high = min(high, later)
     while high - low > 1:
         middle = (low + high) // 2
-        first = _first_base(look(middle))
+        first = first_base(look(middle))
         if first is None:
             break
         if first <= base:
@@ -62,7 +63,3 @@ def _search(low: int, high: int, later: int, base: int, look: Look) -> int:
         else:
             high, later = min(middle, first), first
     return later
-
-
-def _first_base(batches: Batches | None) -> int | None:
-    return int(batches.table[0, BASE_OFFSET]) if batches and batches.count else None
