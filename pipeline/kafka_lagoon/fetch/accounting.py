@@ -87,7 +87,7 @@ def reconcile(
     read: dict[TopicPartition, list[tuple[int, SplitOutcome]]] = {}
     for number, task in enumerate(tasks):
         for outcome in task.outcomes:
-            read.setdefault(TopicPartition(outcome.split.topic, outcome.split.partition), []).append((number, outcome))
+            read.setdefault(outcome.split.topic_partition, []).append((number, outcome))
     rows = _Rows(run, plan.planned_at_ms)
     ranges = [rows.of_event(event) for event in plan.events]
     problems: list[RecordProblemRow] = []
@@ -95,7 +95,7 @@ def reconcile(
     unread = 0
     positions: dict[TopicPartition, Position] = {}
     for planned in plan.ranges:
-        partition = TopicPartition(planned.topic, planned.partition)
+        partition = planned.topic_partition
         done = _joined_outcomes(planned, read.get(partition, []), left_out, _reason_to_leave_out(partition, checked))
         files = sum(tasks[number].files.get(partition, 0) for number in done.tasks)
         ranges.append(rows.of_range(planned, done, files))
@@ -127,7 +127,7 @@ def _ended_without_id(plan: Plan, tasks: Sequence[TaskOutcome]) -> set[str]:
 
 def _is_left_out(outcome: SplitOutcome, checked: CheckedEpochs) -> bool:
     """True if a split read records that its leader's log lacks or has replaced, or that belong to another topic."""
-    partition = TopicPartition(outcome.split.topic, outcome.split.partition)
+    partition = outcome.split.topic_partition
     divergence = checked.divergences.get(partition)
     is_gone = divergence is not None and outcome.next_offset > max(divergence.offset, outcome.split.from_offset)
     return is_gone or partition in checked.foreign

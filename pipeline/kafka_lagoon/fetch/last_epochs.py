@@ -27,7 +27,7 @@ def with_last_epochs(cluster: Cluster, tasks: Sequence[Task], deadline: Deadline
     cuts: dict[TopicPartition, list[int]] = {}
     for split in (split for task in tasks for split in task.splits):
         if split.continues:
-            cuts.setdefault(TopicPartition(split.topic, split.partition), []).append(split.from_offset)
+            cuts.setdefault(split.topic_partition, []).append(split.from_offset)
     starts = _epoch_starts(cluster, {partition: min(offsets) for partition, offsets in cuts.items()}, deadline)
     return [replace(task, splits=tuple(_with_epoch(split, starts) for split in task.splits)) for task in tasks]
 
@@ -35,7 +35,7 @@ def with_last_epochs(cluster: Cluster, tasks: Sequence[Task], deadline: Deadline
 def _with_epoch(split: Split, starts: Mapping[TopicPartition, Sequence[EpochStart]]) -> Split:
     if not split.continues:
         return split
-    known = starts.get(TopicPartition(split.topic, split.partition), ())
+    known = starts.get(split.topic_partition, ())
     return replace(split, last_epoch=next((epoch for epoch, first in known if first < split.from_offset), -1))
 
 

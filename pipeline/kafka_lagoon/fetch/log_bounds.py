@@ -79,7 +79,7 @@ def range_bytes(
     The disk has only the end of a log in remote storage (KIP-405), which begins at the local start. Leaders too old to return a
     local start have the whole log on disk.
     """
-    offsets = {_partition(planned): planned.to_offset - planned.first_readable for planned in ranges}
+    offsets = {planned.topic_partition: planned.to_offset - planned.first_readable for planned in ranges}
     if not offsets:
         return {}
     sizes = replica_sizes(cluster, list(offsets), deadline).answers
@@ -102,9 +102,9 @@ def _local_starts(
     for planned in ranges:
         if planned.topic not in highest or planned.to_offset > highest[planned.topic].to_offset:
             highest[planned.topic] = planned
-    starts = _ask_local_starts(cluster, [_partition(planned) for planned in highest.values()], deadline)
+    starts = _ask_local_starts(cluster, [planned.topic_partition for planned in highest.values()], deadline)
     topics = {partition.topic for partition, start in starts.items() if start > logs[partition].log_start_offset}
-    others = [_partition(planned) for planned in ranges if planned.topic in topics]
+    others = [planned.topic_partition for planned in ranges if planned.topic in topics]
     return _ask_local_starts(cluster, others, deadline) if others else {}
 
 
@@ -113,10 +113,6 @@ def _ask_local_starts(
 ) -> dict[TopicPartition, int]:
     gathered = list_offsets(cluster, partitions, (LOCAL_START,), deadline)[LOCAL_START]
     return dict(zip(partitions, columns_of(gathered.answers, gathered.sources, partitions).offsets, strict=True))
-
-
-def _partition(planned: PlannedRange) -> TopicPartition:
-    return TopicPartition(planned.topic, planned.partition)
 
 
 def _share(size: int | None, log: LogBounds, local_start: int, count: int) -> int:

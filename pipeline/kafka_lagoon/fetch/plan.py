@@ -31,7 +31,7 @@ class Plan:
 
     def bytes_of(self, planned: PlannedRange) -> int:
         """The estimated bytes of a range."""
-        return self.sizes[TopicPartition(planned.topic, planned.partition)]
+        return self.sizes[planned.topic_partition]
 
 
 @dataclass(slots=True)

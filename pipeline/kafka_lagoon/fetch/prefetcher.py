@@ -14,7 +14,6 @@ from kafka_lagoon.fetch.stalls import Limits
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_ID
 from kafka_lagoon.protocol.messages.fetch import FETCH, NO_RACK, NO_REPLICA, PartitionData
-from kafka_lagoon.topic_partition import TopicPartition
 
 
 @frozen
@@ -32,7 +31,7 @@ class Prefetcher:
 
     def __init__(self, cluster: Cluster, split: Split, limits: Limits) -> None:
         self._cluster, self._split, self._limits = cluster, split, limits
-        self._partition = TopicPartition(split.topic, split.partition)
+        self._partition = split.topic_partition
         self._thread: ThreadPoolExecutor | None = None
         self._pending: tuple[FetchPosition, Future[Reply]] | None = None
         self._asked_broker: Broker | None = None

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from kafka_lagoon.fetch.leader_epochs import Divergence, EpochRange, cut, joined
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.topic_partition import TopicPartition
 
 LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED = "LOST", "LOG_TRUNCATED", "TOPIC_RECREATED", "TOPIC_DELETED"
 LOSSES = frozenset({LOST, LOG_TRUNCATED, TOPIC_RECREATED, TOPIC_DELETED})  # no later run can read the missing records
@@ -93,6 +94,11 @@ class PlannedRange:
     last_epoch: int = -1
     epochs: tuple[EpochRange, ...] = ()
     confirmed: bool = False  # whether the leader has all of `epochs`
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition that the offsets are of."""
+        return TopicPartition(self.topic, self.partition)
 
     @property
     def first_readable(self) -> int:

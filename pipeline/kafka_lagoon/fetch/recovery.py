@@ -34,7 +34,6 @@ from kafka_lagoon.protocol.error_codes import (
 )
 from kafka_lagoon.protocol.messages.fetch import EpochEndOffset, PartitionData
 from kafka_lagoon.protocol.messages.metadata import MetadataTopic
-from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
 
 NO_PROGRESS, THROTTLED, BATCH_TOO_LARGE, CORRUPT_LOG = "NO_PROGRESS", "THROTTLED", "BATCH_TOO_LARGE", "CORRUPT_LOG"
@@ -76,7 +75,7 @@ class Recovery:
 
     def __init__(self, cluster: Cluster, split: Split, limits: Limits) -> None:
         self._cluster, self._split, self._limits = cluster, split, limits
-        self._partition = TopicPartition(split.topic, split.partition)
+        self._partition = split.topic_partition
         self._begin()
 
     def progressed(self) -> None:

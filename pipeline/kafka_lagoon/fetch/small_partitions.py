@@ -30,7 +30,6 @@ from kafka_lagoon.protocol.messages import fetch
 from kafka_lagoon.protocol.messages.fetch import FETCH, NO_RACK, NO_REPLICA, FetchResponse, PartitionData
 from kafka_lagoon.records.batches import find_batches
 from kafka_lagoon.records.small_partitions import SharedColumns
-from kafka_lagoon.topic_partition import TopicPartition
 
 _MOST_AT_ONCE = 1_000  # partitions in one request
 _SMALL = 16  # so many of them fit into an answer
@@ -182,7 +181,7 @@ class SmallPartitions:
 
     def _leader_of(self, split: Split) -> int | None:
         """The leader to request a split from together with others, None if there is none."""
-        leader_id = self._cluster.leader_of(TopicPartition(split.topic, split.partition))
+        leader_id = self._cluster.leader_of(split.topic_partition)
         is_usual = isolation_at(split, split.from_offset, self._options.isolation_level) == fetch.READ_COMMITTED
         if leader_id in self._silent or self._limits.stalls.gives_up_on(leader_id) or not is_usual:
             return None
@@ -198,9 +197,7 @@ class SmallPartitions:
             limit_bytes=min(limit, expected) if is_first else limit,
             wait_ms=0,
         )
-        return RequestedPartition(
-            split, position, self._cluster.topics.leader_epoch_of(TopicPartition(split.topic, split.partition))
-        )
+        return RequestedPartition(split, position, self._cluster.topics.leader_epoch_of(split.topic_partition))
 
     def _responses(self, wanted: Mapping[int, Sequence[RequestedPartition]], limit: int) -> dict[int, FetchResponse]:
         """The responses of the leaders, asked at the same time, each in the newest version that it knows."""

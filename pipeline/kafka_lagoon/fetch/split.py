@@ -9,6 +9,7 @@ from dataclasses import field
 from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.decoding import Counts, DecodeOptions, Problem
+from kafka_lagoon.topic_partition import TopicPartition
 
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
@@ -26,6 +27,11 @@ class Split:
     last_epoch: int = -1  # leader epoch of the record before from_offset, -1 unknown: shows a truncation of the log
     continues: bool = False  # another split of this run reads the offsets before from_offset
     expected_bytes: int | None = None  # approximate bytes on its leader's disk, None if unknown
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition that the offsets are of."""
+        return TopicPartition(self.topic, self.partition)
 
 
 @frozen

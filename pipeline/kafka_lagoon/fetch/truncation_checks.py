@@ -135,8 +135,8 @@ def epochs_read(
     A leader that has that epoch, and the epochs read after it, has everything before it, too.
     """
     read: dict[TopicPartition, list[EpochRange]] = {
-        TopicPartition(planned.topic, planned.partition): list(planned.epochs[-1:]) for planned in ranges
+        planned.topic_partition: list(planned.epochs[-1:]) for planned in ranges
     }
     for outcome in sorted(outcomes, key=lambda outcome: outcome.split.from_offset):
-        read[TopicPartition(outcome.split.topic, outcome.split.partition)] += outcome.epochs
+        read[outcome.split.topic_partition] += outcome.epochs
     return {partition: joined(epochs) for partition, epochs in read.items()}

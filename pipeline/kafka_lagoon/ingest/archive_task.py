@@ -144,7 +144,7 @@ def _write_shared(part: "SharedRecords", files: "RecordFiles", progress: _Progre
 
     owners = [PartitionRows(split.topic, split.topic_id, split.partition, rows) for split, rows in part.rows]
     files.write_several(owners, part.batch)
-    progress.files |= {TopicPartition(split.topic, split.partition): 1 for split, rows in part.rows if rows}
+    progress.files |= {split.topic_partition: 1 for split, rows in part.rows if rows}
 
 
 def _stalls_of(settings: TaskSettings) -> Stalls:
@@ -169,7 +169,7 @@ def _read_alone(
     finally:
         reader.close()
     progress.alone.append(reader.outcome)
-    progress.files[TopicPartition(split.topic, split.partition)] = len(holding)
+    progress.files[split.topic_partition] = len(holding)
 
 
 def _unread(split: Split, failure: str, detail: str | None) -> SplitOutcome:

@@ -254,7 +254,7 @@ def _narrowed(
     starts = _offsets_of_times(cluster, ranges, pushed, deadline)
     for planned in ranges:
         end = planned.to_offset if pushed.to_offset is None else min(planned.to_offset, pushed.to_offset)
-        begin = starts.get(TopicPartition(planned.topic, planned.partition), planned.from_offset)
+        begin = starts.get(planned.topic_partition, planned.from_offset)
         start = max(planned.from_offset, pushed.from_offset, end if begin < 0 else begin)
         if start < end:
             narrow.append(replace(planned, from_offset=start, to_offset=end))
@@ -270,7 +270,7 @@ def _offsets_of_times(
     """
     if pushed.from_ms is None or not ranges:
         return {}
-    partitions = [TopicPartition(planned.topic, planned.partition) for planned in ranges]
+    partitions = [planned.topic_partition for planned in ranges]
     gathered = offsets_at(cluster, dict.fromkeys(partitions, pushed.from_ms), deadline)
     refuse_failures(one for one in gathered.failures.values() if one.code != UNSUPPORTED_FOR_MESSAGE_FORMAT)
     return {partition: answer.offset for partition, answer in gathered.answers.items()}
@@ -289,7 +289,7 @@ def tasks(
     if options.min_partitions:
         most = max(1, min(most, sum(sizes.values()) // options.min_partitions))
     parallelism = max(len(ranges), options.min_partitions or 0)
-    divided = divide(ranges, lambda planned: sizes[TopicPartition(planned.topic, planned.partition)], parallelism, most)
+    divided = divide(ranges, lambda planned: sizes[planned.topic_partition], parallelism, most)
     if options.max_records_per_partition is not None:
         divided = [short for task in divided for short in _short(task, options.max_records_per_partition)]
     return with_last_epochs(cluster, divided, deadline)

@@ -144,7 +144,7 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not isinstance(limit, ReadMaxRows):
             return self._end(start, self._latest)
         ranges = limited(self._backlog(cluster, starts, self._latest, deadline), limit.max_rows)
-        reached = {TopicPartition(planned.topic, planned.partition): planned.to_offset for planned in ranges}
+        reached = {planned.topic_partition: planned.to_offset for planned in ranges}
         return self._end(start, replace(self._latest, offsets={**starts.offsets, **reached}))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802  Spark's name
