@@ -20,7 +20,7 @@ from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.folders import is_folder, place_for_temporary_files
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.duckdb_statements import refuse_all_but_a_query
-from kafka_lagoon.query.duckdb_tables import TableQuery, columns_in_sql, select_rows, text
+from kafka_lagoon.query.duckdb_tables import TableQuery, columns_in_sql, literal, select_rows
 from kafka_lagoon.query.statements import Ask, Open, Rows, failed, refuse_writing
 from kafka_lagoon.query.views import NAMES, VIEWS, in_order_of_reading, with_needs
 from kafka_lagoon.query.window import Newest, Window
@@ -220,15 +220,15 @@ def _kind(query: TableQuery) -> str:
 def _connect() -> duckdb.DuckDBPyConnection:
     """Open a database in memory, in UTC, that installs and loads nothing by itself."""
     connection = duckdb.connect(":memory:")
-    for option, value in (
-        ("autoinstall_known_extensions", False),
-        ("autoload_known_extensions", False),
-        ("parquet_metadata_cache", True),  # data files never change; each use of a view would read their footers again
+    options = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "parquet_metadata_cache": "true",  # data files never change; each use of a view would read their footers again
         # Sums that are taken before a join group the rows by snapshot first, which leaves as many (decision 201).
-        ("disabled_optimizers", text("partial_aggregate_pushdown")),
-    ):
-        connection.execute(f"SET {option} = {value}")
-    connection.execute("SET TimeZone = 'UTC'")
+        "disabled_optimizers": literal("partial_aggregate_pushdown"),
+        "TimeZone": literal("UTC"),
+    }
+    _set(connection, options)
     return connection
 
 
@@ -242,8 +242,8 @@ def confined_to(folder: Path) -> duckdb.DuckDBPyConnection:
 def _limit(connection: duckdb.DuckDBPyConnection, spills: str, limits: Limits) -> None:
     """Restrict a connection to its share of the machine."""
     sizes = {"memory_limit": limits.memory_mb, "max_temp_directory_size": limits.spill_mb}
-    options = {"temp_directory": text(spills)}
-    options |= {name: text(f"{size}MiB") for name, size in sizes.items() if size is not None}
+    options = {"temp_directory": literal(spills)}
+    options |= {name: literal(f"{size}MiB") for name, size in sizes.items() if size is not None}
     if limits.threads is not None:
         options["threads"] = str(limits.threads)
     _set(connection, options)
@@ -251,7 +251,7 @@ def _limit(connection: duckdb.DuckDBPyConnection, spills: str, limits: Limits) -
 
 def _confine(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
     """Restrict a connection to the files of the warehouse, and lock its settings."""
-    directories = f"[{text(str(folder.absolute()))}]"
+    directories = f"[{literal(str(folder.absolute()))}]"
     _set(
         connection,
         {"allowed_directories": directories, "enable_external_access": "false", "lock_configuration": "true"},

@@ -183,16 +183,18 @@ def _select_files(
     connection: duckdb.DuckDBPyConnection, files: Sequence[Path], fields: Sequence[Field], partition_by: Sequence[str]
 ) -> str:
     """Select every column by name and type: files omit columns that are null in all of their rows, so all may lack one."""
-    paths = ", ".join(text(str(path)) for path in files)
+    paths = ", ".join(literal(str(path)) for path in files)
     columns = {field["name"]: _type(field["type"]) for field in fields if field["name"] not in partition_by}
     selected = {name: _quoted(name) for name in columns}
     schema = ", ".join(
-        f"{text(name)}: {{name: {text(name)}, type: {text(kind)}, default_value: NULL}}"
+        f"{literal(name)}: {{name: {literal(name)}, type: {literal(kind)}, default_value: NULL}}"
         for name, kind in columns.items()
     )
-    source = f"read_parquet([{paths}], schema = MAP {{{schema}}}, filename = {text(_FILE)})"
+    source = f"read_parquet([{paths}], schema = MAP {{{schema}}}, filename = {literal(_FILE)})"
     if len(files) <= _MOST_COUNTED:
-        counted = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false, filename = {text(_FILE)})"
+        counted = (
+            f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false, filename = {literal(_FILE)})"
+        )
         with suppress(duckdb.Error):  # a damaged file matters only to a statement that reads its rows
             there = {name.lower() for name in connection.sql(f"FROM {counted}").columns}
             source = counted
@@ -209,7 +211,7 @@ def _from_path(column: str, kind: str) -> str:
 
     DuckDB turns a filter on it into a filter on file names (EXPLAIN: File Filters).
     """
-    pattern = text(f"/{re.escape(column)}=([^/]*)/[^/]*$")
+    pattern = literal(f"/{re.escape(column)}=([^/]*)/[^/]*$")
     return f"CAST(regexp_extract({_quoted(_FILE)}, {pattern}, 1) AS {kind}) AS {_quoted(column)}"
 
 
@@ -235,6 +237,6 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def text(value: str) -> str:
+def literal(value: str) -> str:
     """The text as a SQL literal."""
     return "'" + value.replace("'", "''") + "'"
