@@ -1,6 +1,6 @@
 """Times as people spell them."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 
@@ -10,7 +10,7 @@ from kafka_lagoon.cli.snapshot import snapshot_arguments
 from kafka_lagoon.cli.terminal import UsageError
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.fetch.offset_specs import AtTime
-from kafka_lagoon.times import parse_time_ms
+from kafka_lagoon.times import parse_time_ms, utc_day
 
 NOW_MS = round(datetime(2026, 11, 21, 14, 30, 15, 250_000, tzinfo=UTC).timestamp() * 1000)
 CLOCK = Clock(now_ms=lambda: NOW_MS, monotonic=lambda: 0.0, sleep=lambda _: None)
@@ -70,6 +70,13 @@ def test_far_times_are_usage_errors(command: str, text: str) -> None:
     """The line names the option and the text, before anything is read."""
     with pytest.raises(UsageError, match=f"--at: '{text}' is outside of the years 1 to 9999; see"):
         options_of(command, [f"--at={text}"])
+
+
+def test_a_day_is_that_of_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first and its last millisecond, on machines in any time zone."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    midnight = parse_time_ms("today", NOW_MS)
+    assert [utc_day(midnight - 1), utc_day(midnight)] == [date(2026, 11, 20), date(2026, 11, 21)]
 
 
 def test_the_ends_of_the_calendar() -> None:

@@ -1,7 +1,10 @@
-"""Times on the command line and in settings: ISO 8601 in UTC unless it says otherwise, or relative to now."""
+"""Times on the command line and in settings: ISO 8601 in UTC unless it says otherwise, or relative to now.
+
+Days are those of UTC everywhere, in tables too.
+"""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from kafka_lagoon.frozen import frozen
 
@@ -21,7 +24,7 @@ _DAYS_AGO = {"today": 0, "yesterday": 1}
 class Moment:
     """A time as the user wrote it: epoch milliseconds, a duration before now, midnight some days before, or a time of day.
 
-    Days are those of UTC. A time of day is the latest that is not in the future: shortly after midnight 23:50 was yesterday.
+    A time of day is the latest that is not in the future: shortly after midnight 23:50 was yesterday.
     """
 
     epoch_ms: int | None = None
@@ -38,6 +41,11 @@ class Moment:
         if self.of_day_ms is not None:
             return now_ms - (now_ms - self.of_day_ms) % _DAY_MS
         return now_ms - now_ms % _DAY_MS - (self.days_ago or 0) * _DAY_MS
+
+
+def utc_day(epoch_ms: int) -> date:
+    """The day of a time."""
+    return datetime.fromtimestamp(epoch_ms / 1000, UTC).date()
 
 
 class FarTimeError(ValueError):

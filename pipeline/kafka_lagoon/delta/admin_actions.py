@@ -8,7 +8,7 @@ number tells others to wait.
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, date, datetime
+from datetime import date
 
 from kafka_lagoon import log
 from kafka_lagoon.clock import Clock, Deadline
@@ -23,6 +23,7 @@ from kafka_lagoon.errors import ChecksFailed, LockHeld, PipelineError
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.tables.schema import ADMIN_ACTIONS, WRITE_DATE
 from kafka_lagoon.tables.write_rows import AdminActionRow
+from kafka_lagoon.times import utc_day
 
 _SILENCE_MS = 600_000  # a run that has not ended after this time is considered dead
 _POLL_SECONDS = 0.5
@@ -45,7 +46,7 @@ class AdminActions:
         TableError or LockHeld if that fails, or if somebody has removed rows that this run has written before.
         """
         name, kernel = ADMIN_ACTIONS.name, self._warehouse.kernel
-        day = datetime.fromtimestamp(rows[0].at_ms / 1000, UTC).date()
+        day = utc_day(rows[0].at_ms)
         file = self._warehouse.write_rows(ADMIN_ACTIONS, rows, day)
         version = self._commit([file], day)
         if file.url not in added_files(kernel.storage, self._warehouse.locations[name], version):
@@ -55,7 +56,7 @@ class AdminActions:
         """Record that the run has ended, if it has begun, so that others need not wait. A failure is only an event."""
         if self._fence and self._last is not None:
             try:
-                self._commit([], datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).date())
+                self._commit([], utc_day(self._clock.now_ms()))
             except PipelineError as error:
                 log.error("alteration_not_ended", reason=str(error))
 

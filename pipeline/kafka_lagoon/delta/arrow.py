@@ -7,7 +7,7 @@ column says so), and bytes in text that are not UTF-8 are escaped, as in `\xff`.
 import io
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from itertools import accumulate, chain
 from operator import attrgetter
 from typing import Any
@@ -22,6 +22,7 @@ from kafka_lagoon.tables.row_columns import Chosen, Difference, Runs, blocks, co
 from kafka_lagoon.tables.schema import HEADER
 from kafka_lagoon.tables.snapshot_rows import SnapshotHeader
 from kafka_lagoon.tables.table import Table
+from kafka_lagoon.times import utc_day
 
 _AS_IN_MEMORY = {"i": (pa.int32(),), "q": (pa.int64(),), "l": (pa.int64(),)}  # typecodes of `array`
 _NULL = -1  # index of a missing value
@@ -125,7 +126,7 @@ def _usual(kind: pa.DataType) -> pa.DataType:
 
 def snapshot_date(header: SnapshotHeader) -> date:
     """The partition of a snapshot's rows: the UTC day of `captured_at`."""
-    return datetime.fromtimestamp(header.captured_at_ms / 1000, tz=UTC).date()
+    return utc_day(header.captured_at_ms)
 
 
 def _facts(columns: Iterable[Column], rows: Sequence[Any]) -> list[pa.Array]:

@@ -4,7 +4,7 @@ Files of the last hour are left alone: runs that have not published yet may have
 what is left of a day when it is over.
 """
 
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Final
 
 from pyarrow.lib import ArrowException
@@ -18,6 +18,7 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.tables.schema import SNAPSHOT_DATE, STATE_TABLES
 from kafka_lagoon.tables.table import Table
+from kafka_lagoon.times import utc_day
 
 AT_ONCE: Final = 12  # files, so an hour of snapshots every five minutes becomes one
 _LEFT_ALONE_MS: Final = 3_600_000
@@ -28,7 +29,7 @@ def join_today(warehouse: Warehouse, clock: Clock) -> int:
 
     Errors are those of `compact`, and TableError with Delta's words.
     """
-    today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
+    today = utc_day(clock.now_ms())
     *others, snapshots = STATE_TABLES
     files = _small(warehouse, snapshots, today, clock)
     if len(files) < AT_ONCE:  # each snapshot has a file there, so the other tables have no more

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import field
-from datetime import UTC, date, datetime
+from datetime import date
 from itertools import groupby
 from math import ceil
 from typing import Any
@@ -31,6 +31,7 @@ from kafka_lagoon.job_settings import RetentionSettings
 from kafka_lagoon.tables.record_tables import RECORD_TABLES, RECORDS
 from kafka_lagoon.tables.schema import STATE_TABLES, STORED_TABLES, TABLES, WRITE_TABLES
 from kafka_lagoon.tables.table import TOMBSTONE_RETENTION, Table
+from kafka_lagoon.times import utc_day
 
 # A week, as in Delta: longer than any run that reads an old version or has not committed its files yet.
 SAFE_HOURS = 168
@@ -181,7 +182,7 @@ def _scattered_days(table: Table, files: Sequence[LiveFile], options: MaintainOp
     So rewritten days and the files of large runs stay as they are until more files arrive. A table in Z-order is judged by the
     number of its files: Z-order makes files with equal numbers of rows, which differ in size if the records of topics do.
     """
-    today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
+    today = utc_day(clock.now_ms())
     for day, group in groupby(sorted(files, key=lambda file: file.day), key=lambda file: file.day):
         of_day = list(group)
         small = [file for file in of_day if file.size < options.target_bytes // 2]

@@ -31,6 +31,7 @@ from kafka_lagoon.tables.columns import TIMESTAMP
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORD_TABLES, RECORDS
 from kafka_lagoon.tables.schema import ADMIN_ACTIONS, STATE_TABLES
 from kafka_lagoon.tables.table import Table
+from kafka_lagoon.times import utc_day
 
 # How long rows stay that readers of an earlier version of `snapshots` may need: until the run of the next day, which may begin
 # somewhat earlier. The log of `snapshots` keeps the commits of three days, which tell what it named.
@@ -74,7 +75,7 @@ class OldRows:
 
     def __init__(self, warehouse: Warehouse, retention: RetentionSettings, keep_hours: int, clock: Clock) -> None:
         self._warehouse, self._retention, self._clock = warehouse, retention, clock
-        self._today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
+        self._today = utc_day(clock.now_ms())
         self._keep_hours = keep_hours
         self._rows: dict[str, Sequence[PublishedSnapshot]] = {}  # by file of table `snapshots`
         self._records_going: Collection[date] = ()  # days of a dry run, in which the records stay

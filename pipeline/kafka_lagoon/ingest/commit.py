@@ -8,7 +8,7 @@ commit names them. The next run makes the commits that a dead one left pending, 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from kafka_lagoon.ingest.examined_commits import refuse_after, refuse_before
 from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, domain, from_json, to_json
 from kafka_lagoon.ingest.pending_commits import add_pending, after_records
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
+from kafka_lagoon.times import utc_day
 
 _CHECKED_AT_ONCE = 16  # files of a run whose sizes are looked up at a time; on object stores each is a request
 
@@ -124,7 +125,7 @@ def commit_examined(lock: ArchiveLock, topics: Mapping[str, Archived], wait_ms: 
     if unstored is None:
         return
     warehouse, content = lock.warehouse, to_json(unstored)
-    day = datetime.fromtimestamp(lock.clock.now_ms() / 1000, tz=UTC).date()  # any day: the commit has no files
+    day = utc_day(lock.clock.now_ms())  # any day: the commit has no files
 
     def is_overtaken(state: State) -> bool:
         stored = from_json(_stored(lock, state))

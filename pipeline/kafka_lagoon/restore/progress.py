@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -31,6 +30,7 @@ from kafka_lagoon.restore.plan import RestorePlan, from_json, to_json
 from kafka_lagoon.tables.schema import RESTORE_MAP, RESTORE_RECEIPTS
 from kafka_lagoon.tables.table import Table
 from kafka_lagoon.tables.write_rows import RestoreMapRow, RestoreReceiptRow
+from kafka_lagoon.times import utc_day
 from kafka_lagoon.topic_partition import TopicPartition
 
 _FOLDER = "_lagoon"
@@ -206,7 +206,7 @@ class ProgressStore:
 
     def _file(self, table: Table, rows: Sequence[Any]) -> tuple[list[DataFile], tuple[str, Any]]:
         """Rows as a data file of today's partition; no file without rows."""
-        day = datetime.fromtimestamp(self.clock.now_ms() / 1000, tz=UTC).date()
+        day = utc_day(self.clock.now_ms())
         partition = table.partition_by, day
         return [self.warehouse.write_rows(table, rows, day)] if rows else [], partition
 

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
@@ -41,6 +40,7 @@ from kafka_lagoon.records.decoding import DecodeOptions
 from kafka_lagoon.runs.context import Progress, RunContext
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.snapshot.list_notes import list_note
+from kafka_lagoon.times import utc_day
 from kafka_lagoon.uuid7 import new_id
 
 STEPS = ("plan", "read", "commit")
@@ -214,7 +214,7 @@ def archive_new_records(
     tasks = with_last_epochs(cluster, tasks, deadline.within(limits.plan_timeout_ms))
     step("read", sum(planned_range.offsets for planned_range in planned.ranges))
     ingest_id = new_id(planned.planned_at_ms)
-    day = datetime.fromtimestamp(planned.planned_at_ms / 1000, tz=UTC).date()
+    day = utc_day(planned.planned_at_ms)
     task_settings = TaskSettings(
         kafka=cluster.settings,
         clock=lock.clock,

@@ -30,6 +30,7 @@ from kafka_lagoon.query.statements import Ask, Open, tuples
 from kafka_lagoon.query.views import CHANGES_VERSION, THROUGHPUT_VERSION
 from kafka_lagoon.tables.schema import STORED_CHANGES, STORED_THROUGHPUT
 from kafka_lagoon.tables.table import Table
+from kafka_lagoon.times import utc_day
 
 _MOST_DAYS = (
     31  # in one run: a day with many snapshots takes seconds, and a warehouse may have years that are not stored
@@ -169,7 +170,7 @@ def _stored(
     from kafka_lagoon.query import duckdb_engine  # noqa: PLC0415  see `_folder`
 
     limits = duckdb_engine.Limits(**dict(sql) | {"timeout_ms": 0})  # nobody waits
-    today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
+    today = utc_day(clock.now_ms())
     with duckdb_engine.connected(folder, limits) as open_tables:
         ask = open_tables(("snapshots", of.table.name), None)
         changed, gone = _changed_days(tuples(ask(_SNAPSHOTS)), tuples(ask(_known(of))))
