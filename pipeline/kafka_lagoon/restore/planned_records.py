@@ -110,7 +110,7 @@ def _version(warehouse: Warehouse, version: int) -> State | None:
 
 def _counted(warehouse: Warehouse, items: Sequence[SurveyItem], limit_bytes: int) -> Mapping[tuple[str, int], int]:
     """The number of records of each partition; TableError if a data file is gone."""
-    tasks = packed(items, lambda item: item.source.to_offset - item.source.from_offset, parallelism(warehouse))
+    tasks = packed(items, lambda item: item.offsets, parallelism(warehouse))
     try:
         results = run_tasks(warehouse, survey_partitions, limit_bytes, tasks)
     except NeedsSession:

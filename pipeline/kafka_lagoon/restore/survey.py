@@ -28,6 +28,11 @@ class SurveyItem(NamedTuple):
     source: ArchivedPartition
     files: Sequence[SourceFile]
 
+    @property
+    def offsets(self) -> int:
+        """The number of offsets of the partition, by which items are packed into tasks."""
+        return self.source.to_offset - self.source.from_offset
+
 
 class Survey(NamedTuple):
     """The number of wanted records of a partition, and their times; None if no record has a time."""

@@ -303,7 +303,7 @@ def _times(
         for partition in topic.partitions.values()
     ]
     run.steps.step("survey", len(items))
-    tasks = packed(items, _offsets, parallelism(run.warehouse))
+    tasks = packed(items, lambda item: item.offsets, parallelism(run.warehouse))
     results = run_tasks(run.warehouse, survey_partitions, memory_bytes(run.limits), tasks)
     surveyed = dict(zip((item.source.key for task in tasks for item in task), results, strict=True))
     return {**known, **times_by_topic(surveyed)}, sum(result.records for result in surveyed.values())
@@ -357,10 +357,6 @@ def _plan(
         is_transactional=run.request.is_transactional,
         records_version=prepared.source.version,
     )
-
-
-def _offsets(item: SurveyItem) -> int:
-    return item.source.to_offset - item.source.from_offset
 
 
 def _codec(limits: RestoreSettings, topics: Sequence[ArchivedTopic]) -> str:
