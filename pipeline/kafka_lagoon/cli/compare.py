@@ -16,6 +16,7 @@ from kafka_lagoon.cli.pipes import write
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, INCOMPLETE, show_live, warn
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.compare.differences import NOT_COMPARED, Kind
+from kafka_lagoon.compare.multisets import SetDifference
 from kafka_lagoon.compare.result import Comparison, How
 from kafka_lagoon.compare.sequences import NOTHING_IN_COMMON
 from kafka_lagoon.compare.sides import Source, TopicOfCluster, Wanted
@@ -294,7 +295,7 @@ def _json(comparison: Comparison) -> Iterator[str]:
             },
         )
     for of_set in comparison.sets:
-        yield _object("difference", _of_set(of_set.left, of_set.right, of_set.kind, of_set.records))
+        yield _object("difference", _of_set(of_set))
     for failure in comparison.failures:
         yield _object("failure", {"scope": str(failure.scope), "problem": failure.name, "message": failure.message})
     yield _object(
@@ -315,15 +316,13 @@ def _json(comparison: Comparison) -> Iterator[str]:
     )
 
 
-def _of_set(
-    left: tuple[int, int, int] | None, right: tuple[int, int, int] | None, kind: Kind, records: int
-) -> dict[str, Any]:
-    ours, theirs = left or (None, None, None), right or (None, None, None)
+def _of_set(of_set: SetDifference) -> dict[str, Any]:
+    ours, theirs = of_set.left or (None, None, None), of_set.right or (None, None, None)
     return {
         "left_partition": ours[0],
         "right_partition": theirs[0],
-        "kind": kind,
-        "records": records,
+        "kind": of_set.kind,
+        "records": of_set.records,
         "left_first": ours[1],
         "left_last": ours[2],
         "right_first": theirs[1],
