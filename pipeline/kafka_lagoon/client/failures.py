@@ -4,6 +4,7 @@ Failures are made by `failure_of`, from an error code or from an exception, and 
 ourselves; nowhere else.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
@@ -219,6 +220,15 @@ def refusal_name(refusal: PipelineError | int) -> str:
     if code is not None:
         return error_code(code).name
     return next((name for kind, name in _NAMES if isinstance(refusal, kind)), "PROTOCOL_ERROR")
+
+
+def errors_by_group(failures: Iterable[Failure]) -> dict[str, str]:
+    """The error of each group for which nothing could be read; failures of its partitions are left out."""
+    return {
+        failure.scope.group_id: failure.name
+        for failure in failures
+        if failure.scope.scope_type is ScopeType.GROUP and failure.scope.group_id is not None
+    }
 
 
 def _code(refusal: PipelineError | int) -> int | None:

@@ -12,7 +12,7 @@ from kafka_lagoon.admin.groups import SHARE, GroupListing, describe_groups, list
 from kafka_lagoon.admin.offsets import ALL_KINDS, HIGH_WATERMARK, LOCAL_START, LOG_START, Kind, Offsets, list_offsets
 from kafka_lagoon.admin.share_groups import ShareOffsets, share_group_offsets
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, ScopeType
+from kafka_lagoon.client.failures import Failure, errors_by_group
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.garbage import gc_paused
@@ -99,8 +99,4 @@ def lag_of(topology: Topology, state: GroupState, offsets: Sequence[PartitionOff
 
 def unread_groups(state: GroupState) -> dict[str, str]:
     """The error of each group whose commits, or offsets of a share group, could not be read at all."""
-    return {
-        failure.scope.group_id: failure.name
-        for failure in (*state.commits.failures, *state.shares.failures)
-        if failure.scope.scope_type is ScopeType.GROUP and failure.scope.group_id is not None
-    }
+    return errors_by_group((*state.commits.failures, *state.shares.failures))

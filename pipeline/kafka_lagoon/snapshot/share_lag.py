@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_lagoon.admin.groups import SHARE
 from kafka_lagoon.admin.share_groups import ShareOffsets
-from kafka_lagoon.client.failures import Failure, Scope, ScopeType, own_failure
+from kafka_lagoon.client.failures import Failure, Scope, errors_by_group, own_failure
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.describe_share_group_offsets import DESCRIBE_SHARE_GROUP_OFFSETS
 from kafka_lagoon.snapshot.lag import LOG_START, UNKNOWN
@@ -45,11 +45,7 @@ def share_lag_rows(
     owners = _owners(members)
     wanted = sorted(stored.keys() | owners.keys() | _subscribed(members, topology))
     logs = _logs(offsets, {partition for _, partition in wanted})
-    refused = {
-        failure.scope.group_id: failure.name
-        for failure in shares.failures
-        if failure.scope.scope_type is ScopeType.GROUP
-    }
+    refused = errors_by_group(shares.failures)
     return [
         _row(sharing[group_id], at, stored.get((group_id, at)), owners.get((group_id, at)), logs, topology, refused)
         for group_id, at in wanted
@@ -100,7 +96,7 @@ def _row(
     owner: GroupMemberRow | None,
     logs: Logs,
     topology: Topology,
-    refused: Mapping[str | None, str],
+    refused: Mapping[str, str],
 ) -> ConsumerLagRow:
     log, changed = logs.get(partition), topology.changed.get(partition.topic)
     start_offset = stored.start_offset if stored else None
