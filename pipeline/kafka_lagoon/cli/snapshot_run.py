@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, OutcomeProgress, RunOutcome, at_once
 from kafka_lagoon.cli.run_metrics import metrics_written
-from kafka_lagoon.cli.summary import snapshot_line
+from kafka_lagoon.cli.summary import snapshot_line, worst_lag
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, warn, worst, worst_of_clusters
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.join_today import join_today
@@ -17,7 +17,7 @@ from kafka_lagoon.errors import PipelineError, SnapshotIncomplete
 from kafka_lagoon.job_settings import SnapshotSettings
 from kafka_lagoon.metrics.snapshots import snapshot_facts, snapshot_samples
 from kafka_lagoon.runs.context import RunContext
-from kafka_lagoon.runs.snapshot import take_snapshot, worst_lag
+from kafka_lagoon.runs.snapshot import take_snapshot
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.snapshot.collect import STEPS
 from kafka_lagoon.tables.snapshot_rows import Snapshot

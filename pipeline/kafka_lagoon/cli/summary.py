@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from kafka_lagoon.runs.snapshot import worst_lag
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
 from kafka_lagoon.tables.group_rows import ConsumerLagRow
 from kafka_lagoon.tables.row_columns import column_of
@@ -76,6 +75,14 @@ def _down(brokers: Sequence[BrokerRow], partitions: Sequence[PartitionRow]) -> s
     if fenced:
         return f"{fenced:,} of {brokers_in_all} fenced" + (f", {len(missing):,} missing" if missing else "")
     return f"{len(missing):,} of {brokers_in_all} missing" if missing else None
+
+
+def worst_lag(snapshot: Snapshot) -> ConsumerLagRow | None:
+    """The row with the largest known lag."""
+    lag = snapshot.of(ConsumerLagRow)
+    known = ((records, index) for index, records in enumerate(column_of(lag, "lag")) if records is not None)
+    worst, index = max(known, key=lambda pair: pair[0], default=(None, 0))
+    return None if worst is None else lag[index]
 
 
 def _worst(row: ConsumerLagRow | None) -> str:

@@ -14,8 +14,6 @@ from kafka_lagoon.runs.time_lag import measure_of
 from kafka_lagoon.snapshot.chosen_names import ChosenNames, Names
 from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.collectors import skipped_tables
-from kafka_lagoon.tables.group_rows import ConsumerLagRow
-from kafka_lagoon.tables.row_columns import column_of
 from kafka_lagoon.tables.snapshot_rows import Snapshot
 
 
@@ -56,11 +54,3 @@ def take_snapshot(
             )
             publish(lock, snapshot, max(COMMIT_LOCK_WAIT_MS, round(deadline.remaining() * 1000)))
     return snapshot
-
-
-def worst_lag(snapshot: Snapshot) -> ConsumerLagRow | None:
-    """The row with the largest known lag."""
-    lag = snapshot.of(ConsumerLagRow)
-    known = ((records, index) for index, records in enumerate(column_of(lag, "lag")) if records is not None)
-    worst, index = max(known, key=lambda pair: pair[0], default=(None, 0))
-    return None if worst is None else lag[index]
