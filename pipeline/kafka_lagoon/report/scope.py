@@ -23,7 +23,6 @@ from kafka_lagoon.report.timeline import Timeline, timeline
 from kafka_lagoon.report.values import time_text
 from kafka_lagoon.tables.schema import STORED_TABLES
 from kafka_lagoon.text import did_you_mean
-from kafka_lagoon.times import utc_day
 
 T = TypeVar("T")
 _STORED = tuple(table.name for table in STORED_TABLES)
@@ -217,7 +216,7 @@ def _newest(slot_ms: int | None) -> str:
 
 def _scope(ask: Ask, snapshot: PublishedSnapshot, hours: int, others: Sequence[PublishedSnapshot]) -> Scope:
     from_ms = _hours_before(snapshot.captured_ms, hours)
-    first_day = utc_day(from_ms)
+    first_day = datetime.fromtimestamp(from_ms / 1000, UTC).date()
     statement = f"""
         SELECT {_COLUMNS} FROM snapshots
         WHERE cluster = ? AND snapshot_date BETWEEN DATE '{first_day}' AND DATE '{snapshot.snapshot_date}'
