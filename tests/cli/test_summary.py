@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from kafka_lagoon.cli.summary import snapshot_line
+from kafka_lagoon.cli.summary import snapshot_line, worst_lag
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
 from kafka_lagoon.tables.group_rows import ConsumerLagRow
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, Snapshot, SnapshotHeader, SnapshotRow
+from tests.delta.samples import lag_row
+from tests.delta.samples import snapshot as stored_snapshot
 
 REPLICAS = (1, 2, 3)
 SIZES = "12 topics, 1,048 partitions, 9 groups, no lag known; tables in /lake (6.1 s)"
@@ -143,3 +145,12 @@ def test_the_commonest_causes_are_named() -> None:
 def test_hostile_names_do_not_steer_the_terminal() -> None:
     """Control characters in a group's name are escaped."""
     assert "\x1b" not in line([lag("\x1b[2J", 1)])
+
+
+def test_the_worst_lag_is_the_largest_known() -> None:
+    """Rows without a lag do not count; a snapshot without any lag has none."""
+    lags = [lag_row("g", "t", 0, lag=5), lag_row("g", "t", 1, lag=None), lag_row("h", "t", 0, lag=7)]
+    worst = worst_lag(stored_snapshot(1, *lags))
+    assert worst is not None
+    assert (worst.group_id, worst.lag) == ("h", 7)
+    assert worst_lag(stored_snapshot(1, lag_row("g", "t", 0, lag=None))) is None

@@ -8,11 +8,11 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.delta.publish import PublishedSlot
 from kafka_lagoon.errors import ConnectionFailed, LockHeld
 from kafka_lagoon.runs.context import RunContext
-from kafka_lagoon.runs.snapshot import take_snapshot, worst_lag
+from kafka_lagoon.runs.snapshot import take_snapshot
 from kafka_lagoon.snapshot.collect import STEPS
 from kafka_lagoon.tables.snapshot_rows import Snapshot
 from tests.clock import CLOCK
-from tests.delta.samples import NOON_MS, lag_row, snapshot
+from tests.delta.samples import NOON_MS
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.query.duckdb_rows import rows_of
@@ -91,12 +91,3 @@ def test_a_cluster_that_does_not_answer_costs_no_spark(tmp_path: Path) -> None:
     with pytest.raises(ConnectionFailed):
         take_snapshot(context, "default", NOON_MS, RequestStats(), heard)
     assert (heard.cluster_id, heard.steps, lake.exists()) == (None, [], False)
-
-
-def test_the_worst_lag_is_the_largest_known() -> None:
-    """Rows without a lag do not count; a snapshot without any lag has none."""
-    lags = [lag_row("g", "t", 0, lag=5), lag_row("g", "t", 1, lag=None), lag_row("h", "t", 0, lag=7)]
-    worst = worst_lag(snapshot(1, *lags))
-    assert worst is not None
-    assert (worst.group_id, worst.lag) == ("h", 7)
-    assert worst_lag(snapshot(1, lag_row("g", "t", 0, lag=None))) is None

@@ -2,13 +2,13 @@
 
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from kafka_lagoon.client.keystores import own
 from kafka_lagoon.client.tls_faults import title
 from kafka_lagoon.doctor.results import Check, Result
 from kafka_lagoon.kafka_settings import KafkaSettings
-from kafka_lagoon.times import utc_day
 
 SOON_DAYS = 30
 _DAY_MS = 86_400_000
@@ -39,7 +39,7 @@ def of_client(name: str, kafka: KafkaSettings, now_ms: int) -> Iterator[Result]:
 
 
 def _valid_until(check: Check, ends_ms: float, subject: str, now_ms: int, to_do: str) -> Result:
-    day = utc_day(ends_ms)
+    day = datetime.fromtimestamp(ends_ms / 1000, UTC).date()
     days = int((ends_ms - now_ms) // _DAY_MS)
     if ends_ms <= now_ms:
         return check.failed(f"{subject} expired on {day}", to_do)
