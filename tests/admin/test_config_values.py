@@ -90,7 +90,12 @@ def test_failures_are_of_each_resource(state: FakeCluster, cluster: Cluster) -> 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("listener.name.a.ssl.key.password", True), ("sasl.jaas.config", True), ("retention.ms", False), ("listed", True)],
+    [
+        *((name, True) for name in ("listener.name.a.ssl.key.password", "sasl.jaas.config", "listed")),
+        *((name, True) for name in ("plugin.auth.token", "plugin.api.key", "Plugin.Credentials", "plugin.access_key")),
+        *((name, False) for name in ("retention.ms", "log.cleaner.threads", "listener.name.a.max.connections")),
+        *((name, False) for name in ("delegation.token.max.lifetime.ms", "leader.replication.throttled.rate")),
+    ],
 )
 def test_secrets_by_their_names(name: str, *, expected: bool) -> None:
     """Listed configs are secrets if the broker marks them so; unlisted configs are secrets by their names."""

@@ -23,13 +23,21 @@ from kafka_lagoon.protocol.messages.describe_configs import (
 SENSITIVE = "(sensitive)"  # stands for a value that is set and that nobody can read
 _OF_ALL_BROKERS = 3  # sources, see CONFIG_SOURCES
 _OWN_SOURCES: Mapping[int, int] = {TOPIC: 1, BROKER: 2, BROKER_LOGGER: 6, CLIENT_METRICS: 7, GROUP: 8}
-# Kafka's configs of type PASSWORD end so. Brokers do not list one that is not set under the prefix of a listener.
+# Kafka's configs of type PASSWORD end so, and secrets of plugins. Brokers do not list such a config that is not set under the
+# prefix of a listener, or that they do not know; once it is set, they list it as sensitive.
 _SECRET_ENDINGS = (
     "password",
+    "passwd",
+    "passphrase",
     "secret",
-    "secret.key",
+    "token",
+    "credential",
+    "credentials",
     "jaas.config",
-    "keystore.key",
+    ".key",
+    "access_key",
+    "accesskey",
+    "apikey",
     "certificate.chain",
     "certificates",
 )
@@ -84,7 +92,7 @@ Values = Mapping[str, ConfigValue]
 
 def is_sensitive(values: Values, name: str) -> bool:
     """True if a config holds a secret: as the broker says, or by its name if the broker does not list it."""
-    return values[name].is_sensitive if name in values else name.endswith(_SECRET_ENDINGS)
+    return values[name].is_sensitive if name in values else name.lower().endswith(_SECRET_ENDINGS)
 
 
 def without_listener(name: str) -> str:
