@@ -249,6 +249,19 @@ def test_following(ask: Ask, news: list[FakePartition]) -> None:
     assert (done.code, done.out, done.err) == (0, "", "")
 
 
+def test_following_says_at_once_what_is_not_read(
+    ask: Ask, news: list[FakePartition], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading may go on for days, and Ctrl-C ends it without the lines of the end."""
+    lines: list[str] = []
+    monkeypatch.setattr("kafka_lagoon.cli.kafka.reading.warn", lines.append)
+    news[1].leader_id = -1
+    done = ask("fetch", "news", "-f", "--from", "earliest", "--fields", "value", "--timeout", "5")
+    assert lines == ["news-1: ListOffsets: LEADER_NOT_AVAILABLE"]
+    assert (done.code, done.out.split()) == (3, list("036258"))
+    assert done.err == "lagoon: news-1: ListOffsets: LEADER_NOT_AVAILABLE\n"
+
+
 def when_read(state: FakeCluster, change: Callable[[], object]) -> None:
     """Run a function once all partitions were fetched and their end offsets are requested again."""
 

@@ -12,6 +12,7 @@ from threading import Timer
 from typing import Any
 
 from kafka_lagoon.cli.kafka.fetch_ranges import FetchRange, Missing, whole_logs
+from kafka_lagoon.cli.output import failure_lines
 from kafka_lagoon.cli.terminal import warn
 from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.cluster import Cluster
@@ -117,10 +118,10 @@ def following(
 ) -> Iterator[Row]:
     """Read the existing records, then new records until the deadline. Partitions are polled four times a second.
 
-    A partition that cannot be read any more is left out from then on. Reading ends if no partition is left, or if the topic
-    was deleted or re-created: a re-created topic has other records at the same offsets.
+    A partition that cannot be read any more is left out from then on, with a line at once. Reading ends if no partition is
+    left, or if the topic was deleted or re-created: a re-created topic has other records at the same offsets.
     """
-    unread = {partition: (offsets, -1) for partition, offsets in ranges.items()}
+    unread, reported = {partition: (offsets, -1) for partition, offsets in ranges.items()}, 0
     while unread and not (until and until.passed()):
         for partition, (offsets, last_epoch) in list(unread.items()):
             reader = SplitReader(cluster, source.split(partition.partition, offsets, last_epoch), source.options)
@@ -132,6 +133,9 @@ def following(
             )
             if outcome.failure:
                 del unread[partition]
+        if not unread:
+            return
+        reported = _tell(missing, reported)
         cluster.clock.sleep(_POLL_S)
         deadline = Deadline.after(cluster.clock, cluster.settings.default_api_timeout_ms)
         later = Missing()
@@ -148,6 +152,13 @@ def following(
             for partition, (offsets, epoch) in unread.items()
             if partition in now
         }
+
+
+def _tell(missing: Missing, reported: int) -> int:
+    """Print a line for each failure after the first `reported`; return their number. The last lines have all of them."""
+    for line in failure_lines(missing.failures[reported:]):
+        warn(line)
+    return len(missing.failures)
 
 
 def _disappearance(cluster: Cluster, source: Source, deadline: Deadline) -> str | None:
