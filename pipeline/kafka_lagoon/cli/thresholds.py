@@ -28,6 +28,11 @@ NOTHING_SELECTED = "the options select nothing, so no limit is known to be kept"
 _NAMED = 10  # groups in a line
 
 
+def nothing_visible(what: str) -> str:
+    """Return the line for an empty list that brokers may have shortened: nothing in it could pass a limit."""
+    return f"no {what} is visible, so no limit is known to be kept"
+
+
 class Unit(StrEnum):
     """The unit of a limit."""
 

@@ -17,6 +17,7 @@ from kafka_lagoon.protocol.messages.share_group_describe import (
 )
 from kafka_lagoon.wire.schema import Api
 from tests.cli.kafka.conftest import Ask
+from tests.fake.acls import OF_SOMEBODY
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.faults import Altered, Fault
@@ -122,3 +123,29 @@ def test_no_offsets(state: FakeCluster, ask: Ask) -> None:
         assert (
             "ListOffsets: OFFSET_NOT_RETURNED (the leader says that there is none, and every log has one)" in shown.err
         )
+
+
+def test_limits_on_lists_that_brokers_may_have_hidden(state: FakeCluster, ask: Ask) -> None:
+    """A user who is shown no group, or no topic, does not know that limits are kept; a part of a list may be on purpose."""
+    state.cluster_operations, state.acls = 0, (OF_SOMEBODY,)
+    assert ask(*LIMIT).code == 0
+    state.groups.clear()
+    shown = ask(*LIMIT)
+    assert "lagoon: no group is visible, so no limit is known to be kept\n" in shown.err
+    assert shown.code == 3
+    assert ask("lag").code == 0
+    state.topics.clear()
+    for limit in (("--fail-above", "leaderless"), ("--fail", "leaderless")):
+        shown = ask("health", *limit)
+        assert "lagoon: no topic is visible, so no limit is known to be kept\n" in shown.err
+        assert shown.code == 3
+    assert ask("health").code == 0
+    state.groups["reader"] = FakeGroup(2, {})
+    assert "lagoon: no topic is visible, so no limit is known to be kept\n" in ask(*LIMIT).err
+
+
+def test_limits_on_lists_that_are_empty(state: FakeCluster, ask: Ask) -> None:
+    """A user with all permissions sees that there is nothing, which keeps every limit."""
+    state.groups.clear()
+    state.topics.clear()
+    assert (ask(*LIMIT).code, ask("health", "--fail-above", "leaderless").code) == (0, 0)

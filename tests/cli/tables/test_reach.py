@@ -249,7 +249,7 @@ def test_the_files_that_are_opened(
     monkeypatch.setattr(duckdb_engine, "select_rows", counted)
     answer(lake, capsys, "lag")
     none = dict.fromkeys(("consumer_lag", "consumer_groups", "owners", "expected_groups"), 0)
-    assert opened == {"snapshots": 1, "topics": 1, **none}
+    assert opened == {"snapshots": 1, "topics": 1, "coverage": 1, "collection_failures": 0, **none}
     opened.clear()
     answer(lake, capsys, "changes")
     assert (opened["snapshots"], opened["topics"], opened["partitions"]) == (2, 2, 2)

@@ -17,7 +17,7 @@ from kafka_lagoon.cli.kafka.watch import add_watch
 from kafka_lagoon.cli.output import CommandOutput, RowSet, failure_lines
 from kafka_lagoon.cli.permissions import TOPIC_SETTINGS, TOPICS, Requirement
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE
-from kafka_lagoon.cli.thresholds import Measured, Threshold, Unit, add_fail_above, lines_of
+from kafka_lagoon.cli.thresholds import Measured, Threshold, Unit, add_fail_above, lines_of, nothing_visible
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
 from kafka_lagoon.snapshot.health import (
@@ -63,7 +63,8 @@ def _declare(parser: ArgumentParser) -> None:
 def _answer(context: ClusterContext) -> CommandOutput:
     topology, refused = selected_topology(context)
     durability, unread = read_durability(context.cluster, list(topology.partitions), context.deadline)
-    partitions, notes = list(partition_rows(topology, durability)), list(topic_notes(context))
+    hidden = topic_notes(context)
+    partitions, notes = list(partition_rows(topology, durability)), list(hidden)
     if any(one.is_under_replicated for one in partitions):  # perhaps only because a reassignment adds replicas
         moves = list_reassignments(context.cluster, context.deadline.within(_MOVES_WAIT_MS))
         partitions = list(partition_rows(topology, durability, added_replicas(moves)))
@@ -74,6 +75,8 @@ def _answer(context: ClusterContext) -> CommandOutput:
     grave = any(finding in context.options.fail for one in partitions for finding in findings(one))
     counts = list(finding_counts(partitions))
     passed = list(_passed(counts, context.options.fail_above))
+    if hidden and not partitions and (context.options.fail or context.options.fail_above):
+        passed.append(nothing_visible("topic"))
     columns = ("topic", "partition", "findings", "leader_id", "replicas", "isr", "problem")
     wide = (*columns[:-1], "offline_replicas", "problem")
     return CommandOutput(

@@ -22,7 +22,7 @@ from kafka_lagoon.cli.kafka.selection import list_notes, not_listed
 from kafka_lagoon.cli.kafka.watch import add_watch
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import ALL_GROUPS, GROUPS, NAMED_GROUPS, TOPICS_OF_COMMITS, Requirement
-from kafka_lagoon.cli.thresholds import left_out
+from kafka_lagoon.cli.thresholds import left_out, nothing_visible
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.group_lag import SHARE, GroupLag
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
@@ -97,7 +97,12 @@ def _answer(context: ClusterContext) -> CommandOutput:
         lag, times = list(with_times.rows), with_times.failures
     totals = list(group_lag_rows(state.groups.groups, lag, share_rows, unread_groups(state)))
     stopped = _stopped_groups(context, [one.group_id for one in totals]) if options.fail_above else []
-    passed = complaints([*lag, *share_rows], totals, options, set(stopped)) if options.fail_above else []
+    hidden = _hidden(context)
+    passed = list[str]()
+    if options.fail_above:
+        empty = {"group": not state.listed, "topic": not topology.topic_ids}
+        passed += complaints([*lag, *share_rows], totals, options, set(stopped))
+        passed += [nothing_visible(what) for what, is_empty in empty.items() if is_empty and what in hidden]
     # A group may have commits in a topic that was deleted.
     known_topics = {*topology.topic_ids, *(row.topic for row in lag), *(row.topic for row in share_rows)}
     stats = context.cluster.request_stats
@@ -111,7 +116,7 @@ def _answer(context: ClusterContext) -> CommandOutput:
             *not_listed(METADATA.name, Scope.of_topic, options.topic or (), known_topics),
         ],
         complaints=passed,
-        notes=[*left_out(stopped, options.fail_above), *_notes(context, topology)],
+        notes=[*left_out(stopped, options.fail_above), *_notes(context, topology), *hidden.values()],
     )
 
 
@@ -173,15 +178,20 @@ def group_lag_rows(
         )
 
 
+def _hidden(context: ClusterContext) -> dict[str, str]:
+    """Return a note for each kind of list that brokers may have shortened; named groups need no list."""
+    groups = () if context.options.group else list_notes(context, LIST_GROUPS.name, "groups")
+    topics = list_notes(context, OFFSET_FETCH.name, "topics of groups")
+    return {what: note for what, some in (("group", groups), ("topic", topics)) for note in some}
+
+
 def _notes(context: ClusterContext, topology: Topology) -> list[str]:
     wanted = None if context.options.topic is None else frozenset(context.options.topic)
-    changed = [
+    return [
         f"{topic}: {problem}"
         for topic, problem in sorted({**topology.changed, **topology.unasked}.items())
         if wanted is None or topic in wanted
     ]
-    groups = () if context.options.group else list_notes(context, LIST_GROUPS.name, "groups")
-    return [*changed, *groups, *list_notes(context, OFFSET_FETCH.name, "topics of groups")]
 
 
 COMMAND = Command(

@@ -7,11 +7,10 @@ so it comes before known ages), then those with the most unread records.
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 
 from kafka_lagoon.cli.arguments import names, number_from
 from kafka_lagoon.cli.command import Command
-from kafka_lagoon.cli.output import CommandOutput
+from kafka_lagoon.cli.output import CommandOutput, Remark
 from kafka_lagoon.cli.tables.command import (
     GROUPS,
     TOPICS,
@@ -25,6 +24,7 @@ from kafka_lagoon.cli.tables.command import (
 )
 from kafka_lagoon.cli.tables.limits import age_lines, measured, partial_lines
 from kafka_lagoon.cli.tables.owners import EXPECTED, OWNERS, has_rows, stopped_groups, without_stopped
+from kafka_lagoon.cli.tables.table_gaps import Gaps, gap_lines, gap_notes, hidden_tables
 from kafka_lagoon.cli.thresholds import (
     NOTHING_SELECTED,
     OF_RUNNING_GROUPS,
@@ -48,7 +48,10 @@ from kafka_lagoon.query.group_sums import (
     UNKNOWN_TIME,
     WORST_GROUP,
 )
+from kafka_lagoon.query.history import PREDECESSORS
 from kafka_lagoon.query.statements import tuples
+from kafka_lagoon.tables.state_tables import CONSUMER_GROUPS
+from kafka_lagoon.tables.state_tables import TOPICS as TOPICS_TABLE
 
 _PLACE = "concat(group_id, ' ', topic, '-', CAST(partition AS STRING))"
 _ORDER = "group_id, topic, partition"
@@ -56,6 +59,8 @@ _ORDER = "group_id, topic, partition"
 # Every dash has its reason beside it: that of the lag, else that of the time.
 _REASON = f"coalesce(problem, time_lag_problem, CASE WHEN {UNCOMMITTED} THEN 'no commit' END)"
 _UNKNOWN_TIMES = "unknown_time_partitions"
+
+_NEEDED = (CONSUMER_GROUPS.name, TOPICS_TABLE.name)  # without one of these lists there are no rows of lag
 
 _AGE = f"CASE WHEN {UNKNOWN_TIME} THEN NULL ELSE coalesce({TIME_LAG}, -1) END DESC NULLS FIRST"
 _BY_NAME = "cluster, group_id, topic, partition"
@@ -96,9 +101,11 @@ def _answer(context: TablesContext) -> CommandOutput:
     options, groups = context.options, _selected_groups(context)
     rows = groups.among("topic", options.topic)  # limits apply to all partitions that options choose
     shown = rows if options.min_lag is None else rows.also("lag >= ?", options.min_lag)
+    hidden = hidden_tables(context)
+    notes = list(gap_notes(hidden, _NEEDED))
     return CommandOutput(
-        rows=[_groups(context, groups, rows), _partitions(context, shown)],
-        complaints=_complaints(context, groups, rows),
+        rows=[_groups(context, groups, rows), _partitions(context, shown), *([Remark(lines=notes)] if notes else [])],
+        complaints=_complaints(context, groups, rows, hidden),
         notes=_notes(context, groups),
     )
 
@@ -166,13 +173,16 @@ def _partitions(context: TablesContext, shown: Condition) -> QueriedRows:
     return replace(rows, brief=brief)
 
 
-def _complaints(context: TablesContext, groups: Condition, rows: Condition) -> Iterator[str]:
+def _complaints(context: TablesContext, groups: Condition, rows: Condition, hidden: Gaps) -> Iterator[str]:
     """Make the lines that cause exit code 3: missing groups and topics, and limits that are passed or may be."""
     yield from _missing(context)
     limits: list[Threshold] = context.options.fail_above
     if _needs_groups(context, limits) and not _has_groups(context, groups, rows):
         yield NOTHING_SELECTED
-    yield from chain.from_iterable(_limit_lines(context, rows, one) for one in limits)
+    for limit in limits:
+        yield from _limit_lines(context, rows, limit)
+        if limit.name != "age":
+            yield from gap_lines(context, hidden, limit, _NEEDED)
     if limits:
         yield from partial_lines(context.snapshots)
 
@@ -225,7 +235,7 @@ def _limit_lines(context: TablesContext, every: Condition, limit: Threshold) -> 
 
 
 COMMAND = Command(
-    kind=over(LAG_TABLE, GROUPS, TOPICS, OWNERS, EXPECTED),
+    kind=over(LAG_TABLE, GROUPS, TOPICS, OWNERS, EXPECTED, PREDECESSORS),
     summary="Shows the lag of groups in the newest published snapshot, or in an older one (--at): the worst first.",
     examples=(
         "lagoon lag billing",

@@ -25,7 +25,19 @@ Gaps = Mapping[str, Mapping[str, str]]  # cluster -> table -> reason
 
 
 def table_gaps(context: TablesContext) -> dict[str, dict[str, str]]:
-    """Return the tables that the chosen snapshots lack, or have in part; none for snapshots of version 0.1.0."""
+    """Return the tables that the chosen snapshots lack, or have in part, and empty ones that may only be invisible.
+
+    Snapshots of version 0.1.0 lack none.
+    """
+    return _with_reason(context, _outcomes(context), _hidden(context), _NOTHING_VISIBLE)
+
+
+def hidden_tables(context: TablesContext) -> Gaps:
+    """Return the tables whose lists are empty in the chosen snapshots, and may only be invisible to the user."""
+    return _with_reason(context, {}, _hidden(context), _NOTHING_VISIBLE)
+
+
+def _outcomes(context: TablesContext) -> dict[str, dict[str, str]]:
     of = of_snapshots(context.snapshots).among("outcome", list(_OUTCOMES))
     gaps: dict[str, dict[str, str]] = {}
     rows = context.ask(f"SELECT cluster, table_name, outcome FROM {STATES} WHERE {of}", *of.values)  # noqa: S608  names of ours
@@ -37,24 +49,36 @@ def table_gaps(context: TablesContext) -> dict[str, dict[str, str]]:
 def gaps_of_changes(context: TablesContext, period: Condition) -> Gaps:
     """Return the gaps of `table_gaps`, and tables whose changes are not known.
 
-    These are tables that no earlier snapshot has, and tables with an empty list that may only be invisible to the user. Version
-    0.1.0 sent some requests of tables that later versions added, so by the coverage its snapshots have these tables.
+    These are tables that no earlier snapshot has. Version 0.1.0 sent some requests of tables that later versions added, so by
+    the coverage its snapshots have these tables.
     """
-    gaps = table_gaps(context)
+    gaps = _outcomes(context)
     first = period.also("problem IS NULL AND previous_snapshot_id IS NULL")
     of_0_1 = "SELECT snapshot_id FROM snapshots WHERE tables IS NULL"
     added = period.also(f"problem IS NULL AND previous_snapshot_id IN ({of_0_1})").among("table_name", _ADDED)
-    hidden = of_snapshots(context.snapshots).also("problem = 'NOTHING_VISIBLE'")
-    for of, reason in ((first, _FIRST), (added, _FIRST), (hidden, _NOTHING_VISIBLE)):
-        rows = context.ask(f"SELECT DISTINCT cluster, table_name FROM {PREDECESSORS} WHERE {of}", *of.values)  # noqa: S608
-        for cluster, table in tuples(rows):
-            gaps.setdefault(cluster, {}).setdefault(table, reason)
+    for of, reason in ((first, _FIRST), (added, _FIRST), (_hidden(context), _NOTHING_VISIBLE)):
+        gaps = _with_reason(context, gaps, of, reason)
+    return gaps
+
+
+def _hidden(context: TablesContext) -> Condition:
+    return of_snapshots(context.snapshots).also("problem = 'NOTHING_VISIBLE'")
+
+
+def _with_reason(
+    context: TablesContext, gaps: dict[str, dict[str, str]], of: Condition, reason: str
+) -> dict[str, dict[str, str]]:
+    """Return the gaps with the tables of these rows of view table_coverage, unless they have another reason."""
+    rows = context.ask(f"SELECT DISTINCT cluster, table_name FROM {PREDECESSORS} WHERE {of}", *of.values)  # noqa: S608
+    for cluster, table in tuples(rows):
+        gaps.setdefault(cluster, {}).setdefault(table, reason)
     return gaps
 
 
 def missing_tables(gaps: Gaps) -> set[str]:
-    """Return the tables of which a cluster has nothing, because they were skipped or not read."""
-    return {table for of in gaps.values() for table, reason in of.items() if reason in {_SKIPPED, _FAILED}}
+    """Return the tables of which a cluster has nothing, because they were skipped, not read or perhaps not visible."""
+    nothing = {_SKIPPED, _FAILED, _NOTHING_VISIBLE}
+    return {table for of in gaps.values() for table, reason in of.items() if reason in nothing}
 
 
 def gap_notes(gaps: Gaps, tables: Collection[str]) -> Iterator[str]:
