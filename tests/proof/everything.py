@@ -3,7 +3,7 @@
 python -m tests.proof.everything [--long] [--seed N] [--part NAME]... [--folder DIR] [--minutes N]
 
 Without --long (`make proof`) the seed is fixed, and a part of the tests and of the points to die at is tried; with it (`make proof-long`)
-the seed is new, and all of them are. Histories, fuzzing and differential with --long go on where the last run of their seed ended: the
+the seed is new, and all of them are. Histories, fuzzing, differential and races with --long go on where the last run of their seed ended: the
 folder `played` has its figures. Each part is a command of its own whose output is kept in the folder. Exit 1 if a part failed.
 """
 
@@ -125,7 +125,7 @@ PARTS = (
         name="races",
         module="tests.proof.races",
         arguments=("--processes", "4", "--rounds", "5"),
-        long_arguments=("--store", "folder", "--store", "s3", "--store", "gcs"),
+        long_arguments=(GOES_ON, "--store", "folder", "--store", "s3", "--store", "gcs"),
     ),
     Part(name="secrets", module="tests.proof.secrets"),
     Part(
@@ -212,7 +212,7 @@ def entry_of(result: Result, seed: int) -> Entry:
     """A part on the page; of several runs it has the sums."""
     figures = result.figures or Figures(violations={"did not end": 1})
     runs = figures.runs or (this_run(),)
-    seconds = figures.seconds if len(runs) > 1 else result.seconds
+    seconds = figures.seconds if figures.runs else result.seconds
     headline = result.part.headline
     return entry(result.part.name, figures, headline, minutes=seconds / 60, runs=f"{'; '.join(runs)}, seed {seed}")
 

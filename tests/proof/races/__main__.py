@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.google_store import google_store, of_arrow
 from tests.object_store import object_store
-from tests.proof.figures import Figures
+from tests.proof.figures import Figures, this_run
 from tests.proof.points.buckets import InBucket
 from tests.proof.points.world import World, new_world
 from tests.proof.races.in_google import InGoogle
@@ -62,7 +62,7 @@ class Counts:
 
 
 def figures(raced_for: Mapping[tuple[str, str], Counts], seconds: float) -> Figures:
-    """Make the figures of all races, by kind and store."""
+    """Make the figures of the races of a run, by kind and store."""
     happened, violations = Counter[str](), Counter[str]()
     for (name, store), counts in raced_for.items():
         what = f"{name} {store}"
@@ -70,7 +70,7 @@ def figures(raced_for: Mapping[tuple[str, str], Counts], seconds: float) -> Figu
         happened.update({f"{what} exit {code}": number for code, number in counts.others.items()})
         violations.update(lost=counts.lost, doubled=counts.doubled, violations=len(counts.violations))
     tried = {"races": sum(counts.races for counts in raced_for.values())}
-    return Figures(tried=tried, happened=happened, violations=violations, seconds=seconds)
+    return Figures(tried=tried, happened=happened, violations=violations, seconds=seconds, runs=(this_run(),))
 
 
 @contextmanager
@@ -132,22 +132,32 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--kind", action="append", choices=KINDS, help="all by default")
     parser.add_argument("--store", action="append", choices=STORES, help="folder by default")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file")
+    parser.add_argument(
+        "--go-on", action="store_true", help="leave out the races whose figures that file has, and add to them"
+    )
+    parser.add_argument("--minutes", type=int, help="begin no race for another thing after so many minutes")
     options = parser.parse_args(arguments)
     if not 2 <= options.processes <= _MOST_PROCESSES:
         parser.error(f"--processes: 2 to {_MOST_PROCESSES}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that no racer, broker or server is left
+    goes_on = options.go_on and options.json and options.json.exists()
+    made = before = Figures.read(options.json) if goes_on else Figures()
     raced_for: dict[tuple[str, str], Counts] = {}
-    made, started = figures({}, 0.0), time.monotonic()
+    started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="races-") as folder, new_world(Path(folder) / "world") as world:
         for store, name in product(options.store or STORES[:1], options.kind or KINDS):
+            if f"{name} {store} races" in before.happened:
+                continue
+            if options.minutes and time.monotonic() - started > options.minutes * 60:
+                break
             has_spark = KINDS[name].needs_session or store != "folder"
             rounds = options.rounds or (_ROUNDS_WITH_SPARK if has_spark else _ROUNDS)
             counts = raced(world, name, store, options.processes, rounds)
             print(f"{name} {store}: {counts.line()}", flush=True)
             raced_for[name, store] = counts
-            made = figures(raced_for, time.monotonic() - started)
+            made = before + figures(raced_for, time.monotonic() - started)
             made.write(options.json)  # a run that is ended keeps these races
-    races, violations = made.tried["races"], made.violations["violations"]
+    races, violations = made.tried.get("races", 0), made.violations.get("violations", 0)
     print(f"races: {races} races, {violations} violations, {made.seconds:.0f} s")
     return 1 if violations or not races else 0
 

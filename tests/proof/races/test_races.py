@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.proof.figures import Figures
 from tests.proof.points.world import new_world
+from tests.proof.races import __main__ as races
 from tests.proof.races import kinds
 from tests.proof.races.__main__ import STORES, Counts, figures, main, raced
 from tests.proof.races.kinds import KINDS
@@ -72,6 +75,31 @@ def test_counts() -> None:
         "slot folder exit 4": 3,
     }
     assert made.violations == {"lost": 0, "doubled": 0, "violations": 1}
+
+
+def test_races_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is ended keeps the kinds that it has raced for, and the next one begins with those that are left."""
+    raced_for: list[tuple[str, str]] = []
+
+    def race(_: object, name: str, store: str, processes: int, rounds: int) -> Counts:  # noqa: ARG001
+        raced_for.append((name, store))
+        if len(raced_for) == 3:
+            raise KeyboardInterrupt
+        return Counts(races=2, winners=2)
+
+    monkeypatch.setattr(races, "raced", race)
+    monkeypatch.setattr(races, "new_world", nullcontext)
+    path = tmp_path / "figures.json"
+    arguments = ["--go-on", "--json", str(path), *(f"--kind={name}" for name in ("slot", "apply"))]
+    arguments += ["--store", "folder", "--store", "s3"]
+    with pytest.raises(KeyboardInterrupt):
+        main(arguments)
+    assert Figures.read(path).tried == {"races": 4}
+    assert main(arguments) == 0
+    assert raced_for == [("slot", "folder"), ("apply", "folder"), ("slot", "s3"), ("slot", "s3"), ("apply", "s3")]
+    assert Figures.read(path).tried == {"races": 8}
+    assert main(arguments) == 0
+    assert len(raced_for) == 5
 
 
 def test_half_of_the_racers_wait_for_the_lock() -> None:
