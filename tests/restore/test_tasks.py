@@ -66,7 +66,7 @@ class Restore:
             topic_id = cluster.topics.id_of(self.topic)
         self.files = write_files(folder, [records(OFFSETS[:200]), records(OFFSETS[200:])])
         self.planned = PlannedPartition(
-            source=wanted(0, 400), target=TopicPartition(self.topic, 0), target_topic_id=topic_id, base_offset=0
+            source=wanted(0, 400), target=Partition(self.topic, 0), target_topic_id=topic_id, base_offset=0
         )
         self.plan = RestorePlan(
             restore_id=self.topic,
@@ -203,7 +203,7 @@ def test_partitions_of_a_task_are_asked_about_together(
     restore = Restore(kafka, tmp_path)
     works = [
         Work(
-            planned=replace(restore.planned, target=TopicPartition(topic, number), target_topic_id=None),
+            planned=replace(restore.planned, target=Partition(topic, number), target_topic_id=None),
             position=restore.position,
             files=restore.files,
         )

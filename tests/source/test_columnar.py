@@ -85,7 +85,7 @@ def in_order(frame: DataFrame) -> list[Row]:
 
 def received(frame: DataFrame) -> int:
     """Return the bytes that Python workers sent to Spark for a query."""
-    assert frame._jdf.javaRDD().count() == RECORDS  # rows that no Python makes
+    assert frame._jdf.queryExecution().toRdd().count() == RECORDS  # rows that no Python makes
     metrics = frame._jdf.queryExecution().executedPlan().collectLeaves().head().metrics()
     return int(metrics.apply("pythonDataReceived").value())
 

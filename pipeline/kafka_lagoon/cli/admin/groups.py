@@ -214,7 +214,8 @@ def _plan_deletion(context: ClusterContext) -> PlannedActions:
     if _is_share(listings, options.group):
         planned = _plan_share_deletion(stored, options.group, chosen)
         return replace(planned, failures=[*planned.failures, *refused], notes=_hidden(context))
-    items = [item for item in sorted(stored.states) if not chosen or _is_chosen(item, chosen)]
+    named = {topic: None if numbers is None else frozenset(numbers) for topic, numbers in chosen.items()}
+    items = [item for item in sorted(stored.states) if not named or _is_named(item, named)]
     nothing = [] if items or refused else ["the group has stored nothing about these partitions"]
     return PlannedActions(
         actions=[delete_offsets_action(item, stored.states[item]) for item in items],
@@ -228,8 +229,8 @@ def _hidden(context: ClusterContext) -> Sequence[str]:
     return list_notes(context, OFFSET_FETCH.name, "topics of groups") if context.options.all_topics else ()
 
 
-def _is_chosen(item: GroupPartition, chosen: Mapping[str, Sequence[int] | None]) -> bool:
-    wanted = chosen.get(item.topic, ())
+def _is_named(item: GroupPartition, named: Mapping[str, frozenset[int] | None]) -> bool:
+    wanted = named.get(item.topic, frozenset())
     return wanted is None or item.partition in wanted
 
 

@@ -122,6 +122,7 @@ def following(
     left, or if the topic was deleted or re-created: a re-created topic has other records at the same offsets.
     """
     unread, reported = {partition: (offsets, -1) for partition, offsets in ranges.items()}, 0
+    is_gone = False
     while unread and not (until and until.passed()):
         for partition, (offsets, last_epoch) in list(unread.items()):
             reader = SplitReader(cluster, source.split(partition.partition, offsets, last_epoch), source.options)
@@ -133,7 +134,8 @@ def following(
             )
             if outcome.failure:
                 del unread[partition]
-        if not unread:
+                is_gone = is_gone or outcome.failure in {TOPIC_DELETED, TOPIC_RECREATED}
+        if is_gone or not unread:
             return
         reported = _tell(missing, reported)
         cluster.clock.sleep(_POLL_S)
