@@ -103,6 +103,25 @@ def test_a_listed_topic_that_brokers_cannot_describe(state: FakeCluster, cluster
     assert all(action.resource.type != "topic" or action.resource.name != "orders" for action in plan.actions)
 
 
+def test_a_topic_that_is_described_only_when_asked_again(state: FakeCluster, cluster: Cluster) -> None:
+    """The list has an error of a topic that the file describes, and no partitions: it exists, and is not created."""
+    state.add_topic("other", 1)
+
+    def without(metadata: MetadataResponse) -> MetadataResponse:
+        if len(metadata.topics) < len(state.topics):  # topics were asked for by name
+            return metadata
+        topics = (
+            replace(one, error_code=56, partitions=()) if one.name == "orders" else one for one in metadata.topics
+        )
+        return replace(metadata, topics=tuple(topics))
+
+    state.faults.append(Fault(METADATA.key, Altered(without), times=1_000))
+    state_of_file = replace(desired("[topics.orders]\n"), cluster_id=cluster.cluster_id or "")
+    plan = plan_state(cluster, state_of_file, soon())
+    assert [(str(one.scope), one.name) for one in plan.failures] == [("topic orders", "KAFKA_STORAGE_ERROR")]
+    assert plan.actions == []
+
+
 def test_a_listed_topic_that_is_none_of_the_files(state: FakeCluster, cluster: Cluster) -> None:
     """An error of a topic that the file neither owns nor names is no failure of its plan."""
 

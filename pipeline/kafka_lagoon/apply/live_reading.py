@@ -66,11 +66,12 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
     metadata = agreed_metadata(cluster, None, deadline)
     topics = {topic.name: _live_topic(topic) for topic in metadata.topics if topic.name and not topic.error_code}
     named = wanted.configs.get("topic", ())
-    hidden = _hidden(cluster, set(named or ()) - set(topics), deadline)
+    missing = set(named or ()) - set(topics)
+    hidden = _hidden(cluster, missing, deadline)
     hidden |= {
         name: failure
         for name, failure in _undescribed(metadata.topics)
-        if name not in hidden and (named is None or wanted.is_about(name))
+        if name not in hidden and (named is None or name in missing or wanted.is_about(name))
     }
     failures += hidden.values()
     if wanted.reassignments(topics):
