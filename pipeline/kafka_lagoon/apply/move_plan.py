@@ -251,7 +251,7 @@ def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
 
 def _empties(desired: DesiredState, wanted: EmptyBroker, topic: str) -> bool:
     """True if the action moves a topic's replicas: those of the named topics, or of all that actions may be about."""
-    return desired.owns.may_touch("topic", topic) and (not wanted.topics or topic in wanted.topics)
+    return desired.owns.may_touch("topic", topic) and (not wanted.topics or topic in wanted.topic_names)
 
 
 def _assigned_to(moves: _Moves, broker_id: int) -> Iterator[TopicPartition]:

@@ -6,6 +6,7 @@ on `owns` and `principal_types`.
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
@@ -269,6 +270,11 @@ class EmptyBroker(OneOff):
     action: Literal["empty_broker"]
     broker: BrokerId
     topics: Texts = []
+
+    @cached_property  # each topic of the cluster is looked up in it
+    def topic_names(self) -> frozenset[str]:
+        """The topics, to be looked up."""
+        return frozenset(self.topics)
 
 
 class CancelReassignments(OfPartitions):
