@@ -122,6 +122,22 @@ def test_a_topic_that_is_described_only_when_asked_again(state: FakeCluster, clu
     assert plan.actions == []
 
 
+def test_a_topic_that_may_be_on_brokers_that_are_down(state: FakeCluster, cluster: Cluster) -> None:
+    """What is written about a topic that cannot be described may be so already: it is a failure of the plan, and no fault."""
+
+    def without(metadata: MetadataResponse) -> MetadataResponse:
+        topics = tuple(
+            replace(one, error_code=56, partitions=()) if one.name == "orders" else one for one in metadata.topics
+        )
+        return replace(metadata, brokers=tuple(one for one in metadata.brokers if one.node_id != 3), topics=topics)
+
+    state.faults.append(Fault(METADATA.key, Altered(without), times=1_000))
+    for text in ("replication_factor = 3\n", "assignments = [[1, 3]]\n"):
+        state_of_file = replace(desired(f"[topics.orders]\n{text}"), cluster_id=cluster.cluster_id or "")
+        plan = plan_state(cluster, state_of_file, soon())
+        assert [(str(one.scope), one.name) for one in plan.failures] == [("topic orders", "KAFKA_STORAGE_ERROR")]
+
+
 def test_a_listed_topic_that_is_none_of_the_files(state: FakeCluster, cluster: Cluster) -> None:
     """An error of a topic that the file neither owns nor names is no failure of its plan."""
 
