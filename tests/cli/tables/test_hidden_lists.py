@@ -14,6 +14,10 @@ def _listed(api: str, visibility: str) -> CoverageRow:
     return row(CoverageRow, api=api, requests=1, answered=1, expected=1, visibility=visibility)
 
 
+def _left_out(api: str, visibility: str) -> CoverageRow:
+    return row(CoverageRow, api=api, not_collected_because="LEFT_OUT", left_out=1, visibility=visibility)
+
+
 def _snapshot(cluster: str, *facts: object, **published: int) -> Snapshot:
     return snapshot(1, *facts, cluster=cluster, status="complete", **published)
 
@@ -30,6 +34,21 @@ SNAPSHOTS = (
         lag_row("a", "orders", 0, lag=1, records_lost=0, time_lag_ms=0),
         topics=1,
         groups=1,
+    ),
+    _snapshot(
+        "chosen",
+        *(_listed(api, "complete") for api in ("Metadata", "ListGroups")),
+        *(_left_out(api, "complete") for api in ("Metadata", "ListGroups")),
+        topics=0,
+        groups=0,
+    ),
+    _snapshot(
+        "doubted",
+        *topics(1, (1, 2)),
+        _listed("ListGroups", "filtered"),
+        _left_out("ListGroups", "filtered"),
+        topics=1,
+        groups=0,
     ),
 )
 
@@ -50,7 +69,9 @@ def ask(hidden: Path, run: Ask) -> Ask:
     return command
 
 
-@pytest.mark.parametrize(("cluster", "table"), [("groups", "consumer_groups"), ("topics", "topics")])
+@pytest.mark.parametrize(
+    ("cluster", "table"), [("groups", "consumer_groups"), ("doubted", "consumer_groups"), ("topics", "topics")]
+)
 def test_a_limit_on_lag_is_not_kept_by_an_empty_list(ask: Ask, cluster: str, table: str) -> None:
     """As if a permission had been taken away: no group, or no topic, and nothing shows that there is none."""
     shown = ask(cluster, "lag", "--fail-above", "lag=10,lost,age=1w")
@@ -63,9 +84,9 @@ def test_a_limit_on_lag_is_not_kept_by_an_empty_list(ask: Ask, cluster: str, tab
     assert "Not known" not in ask(cluster, "lag", "--json").out
 
 
-@pytest.mark.parametrize("cluster", ["none", "some"])
+@pytest.mark.parametrize("cluster", ["none", "some", "chosen"])
 def test_a_list_that_is_proven_or_not_empty_keeps_limits(ask: Ask, cluster: str) -> None:
-    """A cluster without groups has no lag; a user may have been shown a part of them on purpose."""
+    """A cluster without groups has no lag; a user may have been shown a part of them on purpose, or settings leave out all that there are."""
     shown = ask(cluster, "lag", "--fail-above", "lag=10,lost,time=1m")
     assert (shown.code, shown.err) == (0, "")
     assert "Not known" not in shown.out
@@ -79,4 +100,5 @@ def test_a_limit_on_findings_is_not_kept_by_an_empty_list(ask: Ask) -> None:
     assert shown.code == 3
     assert f"\nNot known of topics: {line.rpartition(': ')[2]}\n" in ask("topics", "health").out
     assert ask("groups", "health", "--fail-above", "stopped_group").code == 3
+    assert ask("chosen", "health", "--fail-above", "critical,stopped_group").code == 0
     assert ask("groups", "health", "--fail-above", "critical").code == 0

@@ -47,6 +47,8 @@ asked AS (
       WHEN count(CASE WHEN not_collected_because = 'LEFT_OUT' THEN 1 END) > 0 THEN 'chosen'
       ELSE max(visibility)
     END AS visibility,
+    -- A list that settings shorten may be proven, too: then it is empty because they leave everything out.
+    max(visibility) = 'complete' AS is_proven,
     count(CASE WHEN not_collected_because IS NULL THEN 1 END) AS asked,
     max(not_collected_because) AS not_collected_because
   FROM coverage
@@ -80,7 +82,7 @@ judged AS (
         WHEN sources.is_list AND failed.error_name IS NOT NULL THEN failed.error_name
         WHEN sources.is_needed AND asked.api IS NULL THEN 'NOT_ASKED'
         WHEN sources.is_needed AND asked.asked = 0 THEN asked.not_collected_because
-        WHEN asked.visibility = 'complete' THEN NULL
+        WHEN asked.is_proven THEN NULL
         WHEN sources.table_name = 'topics' AND snapshots.topics = 0 THEN 'NOTHING_VISIBLE'
         WHEN sources.api = 'ListGroups' AND snapshots.groups = 0 THEN 'NOTHING_VISIBLE'
       END
