@@ -188,6 +188,10 @@ def test_the_folder_of_the_metrics_of_runs(lake: Path, tmp_path: Path, capsys: p
     assert main([*arguments, str(tmp_path / "lagoon.prom"), *settings]) == 2
     assert "runs write the same metrics to" in capsys.readouterr().err
     assert main([*arguments, str(tmp_path / "lagoon.txt"), *settings]) == 0
+    (tmp_path / "lagoon-result-snapshot-other.prom").touch()  # a cluster of other settings
+    assert main([*arguments, str(tmp_path / "lagoon.prom")]) == 0
+    for name in ("lagoon.prom", "lagoon-result-snapshot-other.prom"):
+        (tmp_path / name).unlink()
     of_run = tmp_path / "lagoon-result-snapshot-default.prom"
     of_run.touch()
     assert main([*arguments, str(tmp_path / "lagoon.prom")]) == 2

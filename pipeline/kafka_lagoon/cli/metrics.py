@@ -5,7 +5,7 @@ Airflow's workers and pods do not live long enough to be scraped. Any machine th
 
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kafka_lagoon.cli.arguments import add_table_options, file_path, names
@@ -21,7 +21,7 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.metrics.exposition import exposition
 from kafka_lagoon.metrics.snapshots import missing_samples, snapshot_samples
 from kafka_lagoon.metrics.tables import RELATIONS, newest_facts, window_of_newest
-from kafka_lagoon.metrics.textfile import SUFFIX, replace_file
+from kafka_lagoon.metrics.textfile import SUFFIX, file_name, replace_file
 from kafka_lagoon.query.window import Newest
 from kafka_lagoon.text import printable
 
@@ -37,12 +37,8 @@ def _declare(parser: ArgumentParser) -> None:
 def _metrics(call: Invocation) -> int:
     settings, chosen = loaded(call.options, call.environ, cluster_needed=False), call.options.cluster
     out: Path | None = call.options.out
-    if out is not None and _is_doubled(out, settings.metrics.folder):
-        raise ConfigError(
-            [
-                f"--out {out}: runs write the same metrics to {out.parent} (metrics.folder): Prometheus takes no sample twice"
-            ]
-        )
+    if out is not None and out.suffix == SUFFIX and _is_folder_of_runs(out.parent, settings.metrics.folder):
+        raise _doubled(out)
     named = settings.named_clusters()
     with connected(settings, call.options.engine) as open_tables:
         newest = open_tables({"snapshots"}, Newest(times=[None]))
@@ -52,7 +48,10 @@ def _metrics(call: Invocation) -> int:
         limits, facts = settings.metrics, list(newest_facts(open_tables(RELATIONS, window), chosen))
     samples = [sample for one in facts for sample in snapshot_samples(one, limits.max_groups, limits.max_topics)]
     wanted = [name for name in named if chosen is None or name in chosen]
-    samples += missing_samples(wanted, {one.cluster for one in facts})
+    written = {one.cluster for one in facts}
+    samples += missing_samples(wanted, written)
+    if out is not None and out.suffix == SUFFIX and _has_file_of_run(out, {*written, *wanted}):
+        raise _doubled(out)
     if out is None:
         write_utf8()  # Prometheus' text format is UTF-8
         text = exposition(samples)
@@ -63,12 +62,21 @@ def _metrics(call: Invocation) -> int:
     return COMPLETE
 
 
-def _is_doubled(out: Path, folder: str | None) -> bool:
-    """True if a collector that reads the file finds the same metrics in the files of runs beside it."""
-    if out.suffix != SUFFIX:
-        return False
-    of_runs = out.parent.glob(f"lagoon-result-{SNAPSHOT}-*{SUFFIX}")
-    return (folder is not None and Path(folder).resolve() == out.parent.resolve()) or any(one != out for one in of_runs)
+def _is_folder_of_runs(parent: Path, folder: str | None) -> bool:
+    """True if runs of these settings write their metrics to the folder."""
+    return folder is not None and Path(folder).resolve() == parent.resolve()
+
+
+def _has_file_of_run(out: Path, clusters: Iterable[str]) -> bool:
+    """True if a collector that reads `out` finds the same metrics in the file of a run beside it, whatever its settings."""
+    of_runs = (out.with_name(file_name("result", SNAPSHOT, cluster)) for cluster in clusters)
+    return any(one != out and one.exists() for one in of_runs)
+
+
+def _doubled(out: Path) -> ConfigError:
+    return ConfigError(
+        [f"--out {out}: runs write the same metrics to {out.parent} (metrics.folder): Prometheus takes no sample twice"]
+    )
 
 
 def _harmless(text: str) -> Iterator[str]:
