@@ -131,6 +131,10 @@ class Settings(BaseSettings):
         """Return the folder for files that Spark copies into the tables; None if the pipeline commits files itself."""
         return self.records.staging if self.records.writer == "spark" else None
 
+    def has_tables(self) -> bool:
+        """Return False if nothing says where the tables are, which commands that read and alter a cluster do not need."""
+        return bool(self.warehouse or (self.catalog and self.schema_name))
+
     def place(self) -> str:
         """Return the location of the tables, for messages."""
         return self.warehouse or f"{self.catalog}.{self.schema_name}"

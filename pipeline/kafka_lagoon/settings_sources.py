@@ -72,7 +72,7 @@ def load(
     except ValidationError as error:
         raise ConfigError([*problems, *problems_of(error)]) from None
     is_read = not (conf and problems)  # a missing setting may be in a file that could not be read
-    if is_read and tables_needed and not settings.warehouse and not (settings.catalog and settings.schema_name):
+    if is_read and tables_needed and not settings.has_tables():
         problems.append(NO_PLACE)
     if is_read and cluster_needed and not settings.named_clusters():
         problems.append(NO_CLUSTER)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_lagoon.cli.outcome import INGEST, MAINTAIN, PARTIAL, SNAPSHOT, RunOutcome, one_by_one
+from kafka_lagoon.cli.outcome import APPLY, INGEST, MAINTAIN, PARTIAL, SNAPSHOT, RunOutcome, one_by_one
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, COMPLETE, FAILED, INCOMPLETE, LOCKED
 from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError, TableError
@@ -94,6 +94,16 @@ def test_metrics_of_another_warehouse(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "tables in /a: give the clusters names of their own" in lines[2]
     assert "lagoon-run-maintain.prom had the metrics of tables in /b: it shows the last one only" in lines[3]
     assert value(in_file(tmp_path / "lagoon-run-maintain.prom"), END, lagoon_job="maintain") == 1000
+
+
+def test_metrics_of_a_run_without_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`lagoon apply` needs no warehouse: its metrics name none, and no run says that it has replaced those of one."""
+    for settings in (of(tmp_path), Settings(metrics=MetricsSettings(folder=str(tmp_path))), of(tmp_path)):
+        with metrics_written(settings, [made := RunOutcome(job=APPLY, cluster="default")], CLOCK_AT_1000):
+            one_by_one([made], CLOCK, lambda _: COMPLETE)
+        has_place = (tmp_path / "lagoon-run-apply-default.prom").read_text().startswith("# warehouse: /lake\n")
+        assert has_place is settings.has_tables()
+    assert "had the metrics" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def metrics_written(settings: Settings | None, outcomes: Sequence[RunOutcome], c
     def write(outcome: RunOutcome) -> None:
         outcome.when_ended = None
         if settings is not None and folder is not None and not outcome.dry_run:
-            _write(Path(folder), outcome, clock.now_ms() / 1000, settings.place())
+            _write(Path(folder), outcome, clock.now_ms() / 1000, settings.place() if settings.has_tables() else None)
 
     for outcome in outcomes:
         outcome.when_ended = write
@@ -55,11 +55,11 @@ def metrics_written(settings: Settings | None, outcomes: Sequence[RunOutcome], c
                 write(outcome)
 
 
-def _write(folder: Path, outcome: RunOutcome, now: float, place: str) -> None:
+def _write(folder: Path, outcome: RunOutcome, now: float, place: str | None) -> None:
     status = outcome.status or STATUS[FAILED]  # an unexpected error ended the run before it was reported
     parts = [outcome.job, *([outcome.cluster] if outcome.cluster else [])]
     path = folder / file_name("run", *parts)
-    if other := replaced_place(path, place):
+    if place is not None and (other := replaced_place(path, place)):
         warn(f"metrics.folder: {path.name} had the metrics of tables in {other}: {_CURE[bool(outcome.cluster)]}")
     try:
         replace_file(path, run_samples(outcome, status, now), place)
