@@ -106,6 +106,17 @@ def test_metrics_of_a_run_without_tables(tmp_path: Path, capsys: pytest.CaptureF
     assert "had the metrics" not in capsys.readouterr().err
 
 
+def test_a_warehouse_that_is_spelled_in_several_ways(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scheduler names it by an absolute path, people perhaps by another one: it is no other warehouse."""
+    monkeypatch.chdir(tmp_path)
+    for warehouse in (str(tmp_path / "lake"), "lake", f"file://{tmp_path}/lake/"):
+        with metrics_written(of(tmp_path, warehouse), [made := RunOutcome(job=MAINTAIN)], CLOCK_AT_1000):
+            one_by_one([made], CLOCK, lambda _: COMPLETE)
+    assert "had the metrics" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("ends", "status", "code"),
     [

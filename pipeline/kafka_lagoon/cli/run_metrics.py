@@ -5,6 +5,7 @@ of the newest snapshot. If there is no such file, it writes none: another host m
 neither file, nor do runs whose settings cannot be read, because the settings name the folder.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from kafka_lagoon.metrics import run
 from kafka_lagoon.metrics.exposition import Metric, Sample
 from kafka_lagoon.metrics.textfile import file_name, replace_file, replaced_place
 from kafka_lagoon.settings import Settings
+from kafka_lagoon.warehouse_urls import local_folder
 
 _CURE = {
     True: "give the clusters names of their own, [clusters.NAME] (docs/monitoring.md)",
@@ -37,7 +39,7 @@ def metrics_written(settings: Settings | None, outcomes: Sequence[RunOutcome], c
     def write(outcome: RunOutcome) -> None:
         outcome.when_ended = None
         if settings is not None and folder is not None and not outcome.dry_run:
-            _write(Path(folder), outcome, clock.now_ms() / 1000, settings.place() if settings.has_tables() else None)
+            _write(Path(folder), outcome, clock.now_ms() / 1000, _place(settings))
 
     for outcome in outcomes:
         outcome.when_ended = write
@@ -53,6 +55,14 @@ def metrics_written(settings: Settings | None, outcomes: Sequence[RunOutcome], c
         for outcome in outcomes:
             if outcome.when_ended:
                 write(outcome)
+
+
+def _place(settings: Settings) -> str | None:
+    """The place of the tables, in one spelling for each folder; None if the run has no tables."""
+    folder = local_folder(settings.warehouse) if settings.warehouse else None
+    if folder is not None:
+        return os.path.realpath(folder)
+    return settings.place() if settings.has_tables() else None
 
 
 def _write(folder: Path, outcome: RunOutcome, now: float, place: str | None) -> None:
