@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.metrics.exposition import Metric, Sample
-from kafka_lagoon.metrics.textfile import file_name, replace_file
+from kafka_lagoon.metrics.textfile import file_name, replace_file, replaced_place
 from tests.metrics.parsed import in_file
 
 SAMPLE = Sample(Metric("lagoon_x", "X."), (), 1)
@@ -44,6 +44,7 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     for name, reason in (("pipe", "not a file"), ("link", "a link")):
         with pytest.raises(OSError, match=reason):
             replace_file(tmp_path / name, [SAMPLE])
+    assert replaced_place(tmp_path / "pipe", "/lake") is None
     assert (tmp_path / "pipe").is_fifo()
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "file").read_text() == "old"

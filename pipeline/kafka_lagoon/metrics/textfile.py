@@ -28,6 +28,8 @@ def replace_file(path: Path, samples: Iterable[Sample], place: str | None = None
 
 def replaced_place(path: Path, place: str) -> str | None:
     """The place of other tables than those in `place` whose metrics a file has; None if it has none, or names no place."""
+    if not path.is_file():  # nobody may ever write to a pipe
+        return None
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             first = file.readline()
