@@ -21,7 +21,8 @@ from kafka_lagoon.warehouse_urls import local_folder
 def loaded(options: Namespace, environ: Mapping[str, str], assigned: Sequence[str] = (), **needed: bool) -> Settings:
     """Load the settings that the options name, with those in `assigned`, and set the umask for all files from then on.
 
-    `needed` is passed to `settings.load`: cluster_needed and tables_needed. Faults name a settings file that no option names.
+    `needed` is passed to `settings_sources.load`: cluster_needed and tables_needed. Faults name a settings file that no option
+    names.
     """
     conf = conf_file(options, environ)
     try:
