@@ -13,6 +13,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest, DescribeAclsResponse
+from kafka_lagoon.tables.row_classes import named
 from kafka_lagoon.wire.schema import LATEST, Versions
 
 WITH_PATTERNS, _LITERAL_ONLY = Versions(1, LATEST), Versions(0, 0)  # KIP-290
@@ -99,3 +100,16 @@ def acls_of(response: DescribeAclsResponse) -> list[Acl]:
         for acl in resource.acls
     )
     return list(dict.fromkeys(several))
+
+
+def in_words(acl: Acl) -> dict[str, str]:
+    """The fields of an ACL with names in place of numbers; a number without a name is UNKNOWN_n."""
+    return {
+        "resource_type": named(acls.RESOURCE_TYPES, acl.resource_type),
+        "resource_name": acl.resource_name,
+        "pattern_type": named(acls.PATTERN_TYPES, acl.pattern_type),
+        "principal": acl.principal,
+        "host": acl.host,
+        "operation": named(acls.OPERATIONS, acl.operation),
+        "permission": named(acls.PERMISSION_TYPES, acl.permission),
+    }

@@ -6,7 +6,7 @@ Failures stand beside what could be read: a plan with failures may not be carrie
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import field
 
-from kafka_lagoon.admin.acls import AclFilter, describe_acls
+from kafka_lagoon.admin.acls import AclFilter, acls_of, describe_acls, in_words
 from kafka_lagoon.admin.brokers import registered_brokers
 from kafka_lagoon.admin.config_values import ConfigValue, Values, config_values
 from kafka_lagoon.admin.configs import have_group_configs, resources_with_configs
@@ -27,7 +27,6 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.protocol import acls
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.describe_configs import CLIENT_METRICS, DESCRIBE_CONFIGS, GROUP
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import SCRAM_MECHANISMS
@@ -263,19 +262,7 @@ def _acls(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> froz
     if isinstance(response, Failure):
         failures.append(response)
         return None
-    return frozenset(
-        Acl(
-            resource_type=named(acls.RESOURCE_TYPES, resource.resource_type),
-            resource_name=resource.resource_name,
-            pattern_type=named(acls.PATTERN_TYPES, resource.pattern_type),
-            principal=rule.principal,
-            host=rule.host,
-            operation=named(acls.OPERATIONS, rule.operation),
-            permission=named(acls.PERMISSION_TYPES, rule.permission_type),
-        )
-        for resource in response.resources
-        for rule in resource.acls
-    )
+    return frozenset(Acl(**in_words(acl)) for acl in acls_of(response))
 
 
 def _quotas(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> dict[str, dict[str, float]] | None:
