@@ -123,7 +123,7 @@ def test_a_topic_that_is_described_only_when_asked_again(state: FakeCluster, clu
 
 
 def test_a_topic_that_may_be_on_brokers_that_are_down(state: FakeCluster, cluster: Cluster) -> None:
-    """What is written about a topic that cannot be described may be so already: it is a failure of the plan, and no fault."""
+    """Settings of a topic that cannot be described may be so already: that is a failure of the plan, and no fault."""
 
     def without(metadata: MetadataResponse) -> MetadataResponse:
         topics = tuple(

@@ -60,7 +60,7 @@ def _entries(table: str, lists: str, headlines: Mapping[str, Sequence[str]]) -> 
 
 
 def _by_prefix(happened: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """What happened, without zeros; names like `ingest: driver killed` are grouped by what is before the colon."""
+    """Faults that happened, without zeros; names like `ingest: driver killed` are grouped by what is before the colon."""
     groups: dict[str, dict[str, int]] = {"happened": {}}
     for name, count in happened.items():
         before, colon, after = name.partition(": ")
@@ -78,7 +78,7 @@ def _lists(section: str) -> str:
 
 
 def _between(page: str, section: str) -> re.Match[str]:
-    """What stands between the comments that begin and end a section."""
+    """The text between the comments that begin and end a section."""
     marked = re.search(rf"<!-- {section} -->\n(.*?)<!-- end of {section} -->", page, re.DOTALL)
     if marked is None:
         raise ValueError(f"docs/proof.md has no section {section}")

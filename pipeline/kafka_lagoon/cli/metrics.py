@@ -37,8 +37,6 @@ def _declare(parser: ArgumentParser) -> None:
 def _metrics(call: Invocation) -> int:
     settings, chosen = loaded(call.options, call.environ, cluster_needed=False), call.options.cluster
     out: Path | None = call.options.out
-    if out is not None and out.suffix == SUFFIX and _is_folder_of_runs(out.parent, settings.metrics.folder):
-        raise _doubled(out)
     named = settings.named_clusters()
     with connected(settings, call.options.engine) as open_tables:
         newest = open_tables({"snapshots"}, Newest(times=[None]))
@@ -50,8 +48,12 @@ def _metrics(call: Invocation) -> int:
     wanted = [name for name in named if chosen is None or name in chosen]
     written = {one.cluster for one in facts}
     samples += missing_samples(wanted, written)
-    if out is not None and out.suffix == SUFFIX and _has_file_of_run(out, {*written, *wanted}):
-        raise _doubled(out)
+    if out is not None and _is_doubled(out, settings.metrics.folder, {*written, *wanted}):
+        raise ConfigError(
+            [
+                f"--out {out}: runs write the same metrics to {out.parent} (metrics.folder): Prometheus takes no sample twice"
+            ]
+        )
     if out is None:
         write_utf8()  # Prometheus' text format is UTF-8
         text = exposition(samples)
@@ -62,21 +64,16 @@ def _metrics(call: Invocation) -> int:
     return COMPLETE
 
 
-def _is_folder_of_runs(parent: Path, folder: str | None) -> bool:
-    """True if runs of these settings write their metrics to the folder."""
-    return folder is not None and Path(folder).resolve() == parent.resolve()
+def _is_doubled(out: Path, folder: str | None, clusters: Iterable[str]) -> bool:
+    """True if a collector that reads `out` finds the same metrics in files of runs beside it.
 
-
-def _has_file_of_run(out: Path, clusters: Iterable[str]) -> bool:
-    """True if a collector that reads `out` finds the same metrics in the file of a run beside it, whatever its settings."""
+    Runs of these settings write theirs to `folder`; runs of other settings may have written those of the same clusters.
+    """
+    if out.suffix != SUFFIX:
+        return False
     of_runs = (out.with_name(file_name("result", SNAPSHOT, cluster)) for cluster in clusters)
-    return any(one != out and one.exists() for one in of_runs)
-
-
-def _doubled(out: Path) -> ConfigError:
-    return ConfigError(
-        [f"--out {out}: runs write the same metrics to {out.parent} (metrics.folder): Prometheus takes no sample twice"]
-    )
+    is_theirs = folder is not None and Path(folder).resolve() == out.parent.resolve()
+    return is_theirs or any(one != out and one.exists() for one in of_runs)
 
 
 def _harmless(text: str) -> Iterator[str]:

@@ -20,10 +20,8 @@ from kafka_lagoon.metrics.textfile import file_name, replace_file, replaced_plac
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.warehouse_urls import local_folder
 
-_CURE = {
-    True: "give the clusters names of their own, [clusters.NAME] (docs/monitoring.md)",
-    False: "it shows the last one only (docs/monitoring.md)",
-}
+_OF_CLUSTER = "give the clusters names of their own, [clusters.NAME] (docs/monitoring.md)"
+_OF_TABLES = "it shows the last one only (docs/monitoring.md)"
 _IN_TABLES = (STATUS[COMPLETE], PARTIAL)
 
 
@@ -70,7 +68,8 @@ def _write(folder: Path, outcome: RunOutcome, now: float, place: str | None) -> 
     parts = [outcome.job, *([outcome.cluster] if outcome.cluster else [])]
     path = folder / file_name("run", *parts)
     if place is not None and (other := replaced_place(path, place)):
-        warn(f"metrics.folder: {path.name} had the metrics of tables in {other}: {_CURE[bool(outcome.cluster)]}")
+        cure = _OF_CLUSTER if outcome.cluster else _OF_TABLES
+        warn(f"metrics.folder: {path.name} had the metrics of tables in {other}: {cure}")
     try:
         replace_file(path, run_samples(outcome, status, now), place)
         if status in _IN_TABLES and not outcome.already_published:
