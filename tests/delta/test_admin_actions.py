@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta import admin_actions
-from kafka_lagoon.delta.admin_actions import recording, warehouse_for_actions
+from kafka_lagoon.delta.admin_actions import fence_of_now, is_passed, recording, warehouse_for_actions
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse, at_path
@@ -161,6 +161,17 @@ class TestOnAnObjectStore:
                 second.write(started(NOON_MS))
             first.write(finished(NOON_MS))
             assert self.rows(lake) == before + 2
+
+    def test_a_run_that_began_since_others_planned(self, lake: Warehouse) -> None:
+        """Whoever has read the cluster before that cannot alter it, also after the run has ended."""
+        fence = fence_of_now(lake, "planned", CLOCK)
+        assert fence is not None
+        assert not is_passed(lake, fence)
+        with recording(lake, "planned", CLOCK) as recorder:
+            recorder.write(started(NOON_MS))
+        assert is_passed(lake, fence)
+        with recording(lake, "planned", CLOCK, fence=fence) as recorder, pytest.raises(LockHeld, match="meantime"):
+            recorder.write(started(NOON_MS))
 
     def test_who_comes_later_waits_for_the_end(self, lake: Warehouse) -> None:
         """Another cluster is free; as soon as a run has ended, the next may begin."""

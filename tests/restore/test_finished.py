@@ -164,7 +164,7 @@ def test_the_tables_know_it(warehouse: Warehouse) -> None:
     assert store(warehouse).receipts(PLAN.restore_id) == [later]
     assert store(warehouse).receipts("0192-0000") == []
     for plan in (replace(PLAN, restore_id="0192-0002"), PLAN):
-        progress = store(warehouse, of=plan.restore_id).begin(plan)
+        progress = store(warehouse, of=plan.restore_id).begin(plan, 0)
         result = WorkResult(
             target=TopicPartition(*KEY),
             position=Position(next_offset=8, target_offset=14),

@@ -132,7 +132,7 @@ def test_progress_that_names_a_plan_elsewhere(restore_id: str) -> None:
 def test_a_restore_goes_on_where_it_was(warehouse: Warehouse) -> None:
     """Positions, digests and rows are one commit; runs of equal requests share them, other runs do not."""
     assert store(warehouse).last() is None
-    progress = store(warehouse).begin(PLAN)
+    progress = store(warehouse).begin(PLAN, 0)
     assert progress.positions == {KEY: Position(next_offset=5, target_offset=11)}
     digest = SequenceDigest().then(record_hashes(records(range(5, 8))))
     position = Position(next_offset=8, target_offset=14, digest=digest)
@@ -164,23 +164,35 @@ def test_rows_name_both_sides() -> None:
 @pytest.mark.spark
 def test_a_new_restore_after_progress_that_cannot_be_read(warehouse: Warehouse) -> None:
     """A run that is to continue names it; `--new` begins another restore, which can be continued."""
-    progress = store(warehouse).begin(PLAN)
+    progress = store(warehouse).begin(PLAN, 0)
     spoiled, state = store(warehouse), warehouse.state(RESTORE_MAP.name)
     domains, fence = {spoiled._domain: "[]"}, Fence(spoiled._app_id, progress.sequence + 1)
     warehouse.kernel.append(state, [], (RESTORE_MAP.partition_by, date(2026, 11, 28)), fence=fence, domains=domains)
     with pytest.raises(TableError, match="cannot be read"):
         store(warehouse).last()
     another = replace(PLAN, restore_id="0192-0002")
-    assert store(warehouse).begin(another).sequence == progress.sequence + 2
+    assert store(warehouse).begin(another, store(warehouse).commits()).sequence == progress.sequence + 2
     last = store(warehouse).last()
     assert last is not None
     assert last[0] == another
 
 
 @pytest.mark.spark
+def test_one_of_two_runs_begins(warehouse: Warehouse) -> None:
+    """Of two that have seen no restore of their request, the second does not replace the plan of the first."""
+    commits = store(warehouse).commits()
+    store(warehouse).begin(PLAN, commits)
+    with pytest.raises(LockHeld, match="it committed in the meantime"):
+        store(warehouse).begin(replace(PLAN, restore_id="0192-0002"), commits)
+    last = store(warehouse).last()
+    assert last is not None
+    assert last[0] == PLAN
+
+
+@pytest.mark.spark
 def test_one_of_two_runs_commits(warehouse: Warehouse) -> None:
     """Even without a lock, the second run's rows are not in the table."""
-    progress = store(warehouse).begin(PLAN)
+    progress = store(warehouse).begin(PLAN, 0)
     result = WorkResult(target=KEY, position=progress.positions[KEY], ranges=[OffsetRange(5, 11, 3)])
     store(warehouse).commit(progress, [])
     with pytest.raises(LockHeld):
@@ -193,7 +205,7 @@ def test_one_of_two_runs_commits(warehouse: Warehouse) -> None:
 @pytest.mark.spark
 def test_a_lost_answer_is_no_other_run(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit that was made and then refused when repeated belongs to this run: it continues, with its rows once."""
-    progress = store(warehouse).begin(PLAN)
+    progress = store(warehouse).begin(PLAN, 0)
     append = Kernel.append
 
     def losing_the_answer(*arguments: Any, **options: Any) -> int:
@@ -212,7 +224,7 @@ def test_a_lost_answer_is_no_other_run(warehouse: Warehouse, monkeypatch: pytest
 @pytest.mark.spark
 def test_a_plan_that_is_gone_is_named(warehouse: Warehouse) -> None:
     """It is an error, because starting again would write the records twice."""
-    store(warehouse).begin(PLAN)
+    store(warehouse).begin(PLAN, 0)
     folder = f"{warehouse.locations[RESTORE_MAP.name]}/_lagoon"
     warehouse.kernel.storage.delete(folder)
     with pytest.raises(TableError, match=r"0192-0001\.json"):
@@ -232,7 +244,7 @@ def test_rows_of_the_map_that_others_took_away(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, operation: Callable[[Warehouse], None], moment: str
 ) -> None:
     """Without the rows offsets of groups would be translated wrongly: no run continues before the rows are restored."""
-    progress = store(warehouse).begin(PLAN)
+    progress = store(warehouse).begin(PLAN, 0)
     result = WorkResult(target=KEY, position=Position(next_offset=8, target_offset=14), ranges=[OffsetRange(5, 11, 3)])
     progress = store(warehouse).commit(progress, map_rows(PLAN, [result], 1))
     assert store(warehouse).last() is not None
@@ -257,7 +269,7 @@ def test_rows_of_the_map_that_others_took_away(
 @pytest.mark.spark
 def test_what_others_do_to_the_map_without_harm(warehouse: Warehouse) -> None:
     """OPTIMIZE, VACUUM, and a RESTORE to the current rows are accepted."""
-    progress = store(warehouse).begin(PLAN)
+    progress = store(warehouse).begin(PLAN, 0)
     result = WorkResult(target=KEY, position=Position(next_offset=8, target_offset=14), ranges=[OffsetRange(5, 11, 3)])
     progress = store(warehouse).commit(progress, map_rows(PLAN, [result], 1))
     foreign.vacuum(warehouse, RESTORE_MAP.name)
@@ -271,7 +283,7 @@ def test_what_others_do_to_the_map_without_harm(warehouse: Warehouse) -> None:
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_after_commits_have_left_the_log(warehouse: Warehouse, is_whole: bool) -> None:
     """If a restore continues days later, missing rows are still noticed; the commit that removed them is no longer known."""
-    progress = store(warehouse).begin(PLAN)
+    progress = store(warehouse).begin(PLAN, 0)
     digest = SequenceDigest().then(record_hashes(records(range(5, 8))))
     position = Position(next_offset=8, target_offset=14, digest=digest)
     result = WorkResult(target=KEY, position=position, ranges=[OffsetRange(5, 11, 3)])

@@ -11,13 +11,15 @@ import pytest
 
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.delta.kernel import Fence
+from kafka_lagoon.errors import ConfigError, LockHeld, TableError
 from kafka_lagoon.job_settings import RestoreSettings
 from kafka_lagoon.records.digests import SequenceDigest
 from kafka_lagoon.restore.progress import Position, start_of
 from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.writing import Writing
 from kafka_lagoon.runs import restore as restore_steps
+from kafka_lagoon.runs import restore_preparation
 from kafka_lagoon.runs.restore import RestoreResult
 from kafka_lagoon.runs.restore_preparation import Preparation, RestoreRun, RestoreSource
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
@@ -52,6 +54,7 @@ def repeated(monkeypatch: pytest.MonkeyPatch, connect: Callable[[], Cluster]) ->
     monkeypatch.setattr(restore_steps, "commit_pending_of", lambda *_: None)
     monkeypatch.setattr(restore_steps, "refuse_pending", lambda *_: None)
     monkeypatch.setattr(RestoreRun, "described", lambda *_: target(11, 20, configs={"retention.ms": "5"}))
+    monkeypatch.setattr(restore_preparation, "fence_of_now", lambda *_: None)
     cluster = connect()
 
     def run_again(
@@ -59,17 +62,19 @@ def repeated(monkeypatch: pytest.MonkeyPatch, connect: Callable[[], Cluster]) ->
         is_finished: bool = True,
         receipt: RestoreReceiptRow | None = RECEIPT,
         refuse_unwritable: Callable[[], None] = lambda: None,
+        commits: Callable[[], int] = lambda: 0,
         **options: Any,
     ) -> tuple[RestoreResult, list[Action]]:
         done: list[Action] = []
 
-        def execute(_: RestoreRun, actions: Sequence[Action]) -> list[Any]:
+        def execute(_: RestoreRun, actions: Sequence[Action], __: object = None) -> list[Any]:
             done.extend(actions)
             return []
 
         progress = replace(start_of(OF_SNAPSHOT), is_finished=is_finished)
         store = SimpleNamespace(
             refuse_unwritable=refuse_unwritable,
+            commits=commits,
             begin=start_of,
             last=lambda: (OF_SNAPSHOT, progress),
             receipts=lambda _: [receipt] if receipt else [],
@@ -184,6 +189,24 @@ def test_the_time_to_count_what_many_topics_lack_is_linear(repeated: Repeated, m
     notes = list[str]()
     assert compared.during(lambda: notes.extend(repeated(is_new=True)[0].notes)) < 10 * len(names)
     assert len(notes) == len(names)
+
+
+@pytest.mark.parametrize(("is_overtaken", "commits"), [(False, 0), (True, 0), (False, 1)])
+def test_a_fault_that_another_run_may_have_caused(
+    repeated: Repeated, monkeypatch: pytest.MonkeyPatch, is_overtaken: bool, commits: int
+) -> None:
+    """In an object store a topic may exist because another run creates it: then it is that run which is named."""
+    monkeypatch.setattr(restore_preparation, "fence_of_now", lambda *_: Fence("lagoon/alter/new-id", 3))
+    monkeypatch.setattr(restore_preparation, "is_passed", lambda _, fence: is_overtaken and fence.version == 3)
+    counted = iter([0, commits])
+
+    def refuse(*_: object) -> Preparation:
+        raise ConfigError(["topic t has records"])
+
+    monkeypatch.setattr(restore_steps, "prepare", refuse)
+    expected = (LockHeld, "it began in the meantime") if is_overtaken or commits else (ConfigError, "has records")
+    with pytest.raises(expected[0], match=expected[1]):
+        repeated(is_new=True, commits=lambda: next(counted))
 
 
 @pytest.mark.parametrize("is_dry_run", [True, False])

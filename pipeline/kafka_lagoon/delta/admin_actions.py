@@ -91,20 +91,41 @@ class AdminActions:
 
 
 @contextmanager
-def recording(warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: int = 0) -> Iterator[AdminActions]:
+def recording(
+    warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: int = 0, fence: Fence | None = None
+) -> Iterator[AdminActions]:
     """Hold the lock on alterations of a cluster, and yield the table of actions.
 
-    LockHeld if another run holds it for longer than `wait_ms` milliseconds.
+    LockHeld if another run holds it for longer than `wait_ms` milliseconds. With `fence`, the first write also raises it if
+    another run has begun since that was made.
     """
-    if warehouse.kernel.storage.local(warehouse.locations[ADMIN_ACTIONS.name]) is not None:
+    if _has_lock(warehouse):
         with warehouse.exclusively(f"alter-{cluster_id}", clock, wait_ms):
             yield AdminActions(warehouse, clock)
         return
-    recorder = AdminActions(warehouse, clock, _fence(warehouse, cluster_id, clock, wait_ms))
+    recorder = AdminActions(warehouse, clock, fence or _fence(warehouse, cluster_id, clock, wait_ms))
     try:
         yield recorder
     finally:
         recorder.end()
+
+
+def fence_of_now(warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: int = 0) -> Fence | None:
+    """The fence of a run that reads a cluster now and alters it later; None where a lock keeps runs apart.
+
+    LockHeld if another run alters it for longer than `wait_ms` milliseconds.
+    """
+    return None if _has_lock(warehouse) else _fence(warehouse, cluster_id, clock, wait_ms)
+
+
+def is_passed(warehouse: Warehouse, fence: Fence) -> bool:
+    """True if a run has altered the cluster since the fence was made."""
+    last = warehouse.kernel.last_transaction(warehouse.state(ADMIN_ACTIONS.name), fence.app_id)
+    return last is not None and last >= fence.version
+
+
+def _has_lock(warehouse: Warehouse) -> bool:
+    return warehouse.kernel.storage.local(warehouse.locations[ADMIN_ACTIONS.name]) is not None
 
 
 def _fence(warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: int) -> Fence:

@@ -116,14 +116,18 @@ class ProgressStore:
         kernel.refuse_unwritable(self.warehouse.state(RESTORE_MAP.name), {self._domain: ""})
         kernel.refuse_unwritable(self.warehouse.base(RESTORE_RECEIPTS.name))
 
-    def begin(self, plan: RestorePlan) -> Progress:
+    def commits(self) -> int:
+        """The number of commits of all restores with this request."""
+        return self.warehouse.kernel.last_transaction(self.warehouse.state(RESTORE_MAP.name), self._app_id) or 0
+
+    def begin(self, plan: RestorePlan, commits: int) -> Progress:
         """Store the plan, and then the begin of its restore; nothing may be written before this returns.
 
-        The progress of an earlier restore is not read: a new one is the way out where it cannot be.
+        `commits` is their number from before the restore was planned: LockHeld if there are more by now. The progress of an
+        earlier restore is not read: a new one is the way out where it cannot be.
         """
-        before = self.warehouse.kernel.last_transaction(self.warehouse.state(RESTORE_MAP.name), self._app_id)
         self.warehouse.kernel.storage.write(self._plan_url(plan.restore_id), to_json(plan))
-        return self.commit(start_of(plan, before or 0), [])
+        return self.commit(start_of(plan, commits), [])
 
     def commit(self, progress: Progress, rows: Sequence[RestoreMapRow]) -> Progress:
         """Commit positions together with the rows that led to them; returns the progress with its new number.

@@ -141,12 +141,13 @@ def _begin_or_continue(run: RestoreRun, confirm: Callable[[RestoreResult], bool]
         refuse_pending(run.warehouse, run.request.from_cluster)
     else:
         commit_pending_of(run.warehouse, run.request.from_cluster, run.clock)
+    commits = run.store.commits()
     last = None if run.request.is_new else run.store.last()
     if last is None:
-        return _begin(run, confirm)
+        return _begin(run, confirm, commits)
     plan, progress = last
     if progress.is_finished:
-        return _after_finished(run, plan, progress) or _begin(run, confirm)
+        return _after_finished(run, plan, progress) or _begin(run, confirm, commits)
     topic_ids = {one.source.topic: one.source.topic_id or NO_ID for one in plan.partitions}
     source = find_source(run, topics_of(plan), topic_ids, plan.source_cluster_id)
     size = memory_bytes(run.limits)
@@ -206,9 +207,12 @@ def _after_finished(run: RestoreRun, plan: RestorePlan, progress: Progress) -> R
     return _carry_out(run, source, replace(result, progress=progress, is_continued=True))
 
 
-def _begin(run: RestoreRun, confirm: Callable[[RestoreResult], bool]) -> RestoreResult:
-    source = find_source(run, requested_topics(run), {})
-    prepared = prepare(run, source)
+def _begin(run: RestoreRun, confirm: Callable[[RestoreResult], bool], commits: int) -> RestoreResult:
+    """Begin a restore, unless another run has begun it: `commits` counts those of restores with this request until now."""
+    start = run.start(commits)
+    with run.alone_since(start):
+        source = find_source(run, requested_topics(run), {})
+        prepared = prepare(run, source)
     result = replace(
         _result(run, source),
         notes=prepared.notes,
@@ -224,8 +228,9 @@ def _begin(run: RestoreRun, confirm: Callable[[RestoreResult], bool]) -> Restore
     if not confirm(result):
         return replace(result, is_declined=True)
     run.steps.step("topics", len(prepared.actions))
-    plan, altered = create_targets(run, prepared)
-    result = _carry_out(run, source, replace(result, plan=plan, progress=run.store.begin(plan), altered=altered))
+    plan, altered = create_targets(run, prepared, start)
+    progress = run.store.begin(plan, start.commits)
+    result = _carry_out(run, source, replace(result, plan=plan, progress=progress, altered=altered))
     if result.progress is None or result.failures:
         return result
     written = Counter[str]()

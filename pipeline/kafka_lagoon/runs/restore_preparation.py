@@ -3,7 +3,8 @@
 Nothing is sent to the target before the caller has confirmed it, and nothing is stored before the plan is whole.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from kafka_lagoon.apply.action import Action
@@ -13,12 +14,13 @@ from kafka_lagoon.apply.recording import Run
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Clock, Deadline
-from kafka_lagoon.delta.admin_actions import recording
+from kafka_lagoon.delta.admin_actions import fence_of_now, is_passed, recording
 from kafka_lagoon.delta.executors import parallelism, refuse_alone
 from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.hadoop_s3 import s3_access
+from kafka_lagoon.delta.kernel import Fence
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import ConfigError, TableError
+from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError, PlanOutdated, TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import RestoreSettings
 from kafka_lagoon.produce.sequences import init_producer_id
@@ -54,6 +56,20 @@ _POLL_S = 0.2
 
 
 @frozen
+class Start:
+    """The state of the warehouse when a run began to plan: what must not have changed when it begins to write.
+
+    `commits` counts those of restores with its request. `fence` is None where a lock keeps other runs away.
+    """
+
+    commits: int = 0
+    fence: Fence | None = None
+
+
+_NOT_PLANNED = Start()
+
+
+@frozen
 class RestoreRun:
     """The request of a restore, and what carries it out; the caller holds the lock of the target cluster."""
 
@@ -78,18 +94,42 @@ class RestoreRun:
             raise TableError("; ".join(f"{failure.scope}: {failure.name}" for failure in failures))
         return targets
 
-    def execute(self, actions: Sequence[Action]) -> Sequence[ActionResult]:
-        """Carry out actions, with a row of admin_actions for each."""
+    def start(self, commits: int) -> Start:
+        """Begin to plan; LockHeld if another run alters the target. A dry run alters nothing, and waits for nobody."""
+        if self.request.is_dry_run:
+            return Start(commits=commits)
+        fence = fence_of_now(self.warehouse, self.cluster_id, self.clock, self.limits.lock_wait_ms)
+        return Start(commits=commits, fence=fence)
+
+    @contextmanager
+    def alone_since(self, start: Start, errors: type[PipelineError] = PipelineError) -> Iterator[None]:
+        """Raise LockHeld in place of `errors` if another run has altered the target, or begun this restore, since `start`.
+
+        Where no lock keeps it from that, they may be about what it has done. Nothing may be sent in here.
+        """
+        try:
+            yield
+        except errors as error:
+            fence = start.fence
+            if fence and (is_passed(self.warehouse, fence) or self.store.commits() != start.commits):
+                raise LockHeld(f"cluster {self.cluster_id}", "it began in the meantime") from error
+            raise
+
+    def execute(self, actions: Sequence[Action], start: Start = _NOT_PLANNED) -> Sequence[ActionResult]:
+        """Carry out actions that were planned after `start`, with a row of admin_actions for each."""
         if not actions:
             return []
         plan = make_plan(self.request.to_cluster, self.cluster_id, actions)
         run = Run.new("restore", self.cluster.settings, self.clock.now_ms())
-        with recording(self.warehouse, self.cluster_id, self.clock) as store:
+        with (
+            self.alone_since(start, PlanOutdated),
+            recording(self.warehouse, self.cluster_id, self.clock, fence=start.fence) as store,
+        ):
             return execute(self.cluster, plan, (), run, store, self.deadline()).results
 
-    def execute_all(self, actions: Sequence[Action]) -> Sequence[ActionResult]:
+    def execute_all(self, actions: Sequence[Action], start: Start = _NOT_PLANNED) -> Sequence[ActionResult]:
         """Carry out actions; TableError if one was not."""
-        results = self.execute(actions)
+        results = self.execute(actions, start)
         if failed := [result for result in results if result.outcome is not Outcome.DONE]:
             raise TableError("; ".join(f"{result.action.resource}: {result.message}" for result in failed))
         return results
@@ -212,7 +252,7 @@ def prepare(run: RestoreRun, source: RestoreSource) -> Preparation:
     )
 
 
-def create_targets(run: RestoreRun, prepared: Preparation) -> tuple[RestorePlan, Sequence[ActionResult]]:
+def create_targets(run: RestoreRun, prepared: Preparation, start: Start) -> tuple[RestorePlan, Sequence[ActionResult]]:
     """Create what the target lacks, and plan; TableError if an action was not carried out."""
     # Records that reach the target from here on are not ours, also while topics are created.
     ends = {
@@ -220,7 +260,7 @@ def create_targets(run: RestoreRun, prepared: Preparation) -> tuple[RestorePlan,
         for target in prepared.targets.values()
         for number, log in target.logs.items()
     }
-    altered = run.execute_all(prepared.actions)
+    altered = run.execute_all(prepared.actions, start)
     targets = _when_led(run, prepared.targets) if altered else prepared.targets
     return _plan(run, prepared, targets, ends), altered
 

@@ -112,7 +112,7 @@ def raced(world: World, name: str, store: str, processes: int, rounds: int) -> C
             verdict = attempt.judged()
             counts.lost, counts.doubled = counts.lost + verdict.lost, counts.doubled + verdict.doubled
             lost = [f"{verdict.lost} lost, {verdict.doubled} doubled"] if verdict.lost or verdict.doubled else []
-            for problem in [*kind.problems(runs, store), *lost, *verdict.problems]:
+            for problem in [*kind.problems(runs), *lost, *verdict.problems]:
                 counts.violations.append(f"{name} {store} round {number}: {problem}")
                 print(f"VIOLATION {counts.violations[-1]}", flush=True)
             if attempt.root.startswith("/"):

@@ -19,9 +19,6 @@ class Kind:
     has_won: Callable[[Mapping[str, Any]], bool]  # says the event that ends a run
     exits_of_winner: frozenset[int]
     exits_of_others: frozenset[int]
-    exits_without_lock: frozenset[int] = (
-        frozenset()
-    )  # further ones of the others, in stores where no lock keeps them apart
     needs_session: bool  # in a folder of this machine
     lock_wait: str | None  # the setting
 
@@ -31,13 +28,12 @@ class Kind:
         no_wait = [*arguments, "--set", f"{self.lock_wait}=0"] if self.lock_wait else arguments
         return [no_wait if number % 2 else arguments for number in range(processes)]
 
-    def problems(self, runs: Sequence[Run], store: str) -> list[str]:
+    def problems(self, runs: Sequence[Run]) -> list[str]:
         """Return what is wrong about winners and exit codes."""
-        of_others = self.exits_of_others | (frozenset() if store == "folder" else self.exits_without_lock)
         won = [run for run in runs if self.has_won(run.event)]
         problems = [] if len(won) == 1 else [f"{len(won)} winners"]
         for run in runs:
-            expected = self.exits_of_winner if run in won else of_others
+            expected = self.exits_of_winner if run in won else self.exits_of_others
             if run.exit_code not in expected:
                 problems.append(f"exit {run.exit_code}: {run.output[-1500:]}")
         return problems
@@ -78,8 +74,6 @@ KINDS = {
         has_won=_has_written,
         exits_of_winner=frozenset({COMPLETE}),
         exits_of_others=frozenset({COMPLETE, LOCKED}),
-        # the winner has created the topic since they planned, so they have sent nothing
-        exits_without_lock=frozenset({NOTHING_DONE}),
         needs_session=True,
         lock_wait="restore.lock_wait_ms",
     ),

@@ -42,19 +42,11 @@ LOST = {
 def test_one_winner_and_documented_exit_codes(name: str) -> None:
     """Nobody wins, two win, or a code that is not documented: each is a violation."""
     kind, won, lost, locked = KINDS[name], WON[name], LOST[name], run(4)
-    assert kind.problems([won, lost, locked], "folder") == []
-    assert kind.problems([lost, locked], "folder") == ["0 winners"]
-    assert kind.problems([won, won, lost], "folder") == ["2 winners"]
-    (problem,) = kind.problems([won, run(2)], "folder")
+    assert kind.problems([won, lost, locked]) == []
+    assert kind.problems([lost, locked]) == ["0 winners"]
+    assert kind.problems([won, won, lost]) == ["2 winners"]
+    (problem,) = kind.problems([won, run(2)])
     assert problem.startswith("exit 2: noise")
-
-
-def test_without_a_lock_a_restore_may_find_a_topic_that_it_wanted_to_create() -> None:
-    """It sends nothing then, and ends with 1; in a folder the lock keeps it from planning."""
-    runs = [WON["restore"], run(1)]
-    assert KINDS["restore"].problems(runs, "s3") == []
-    (problem,) = KINDS["restore"].problems(runs, "folder")
-    assert problem.startswith("exit 1: noise")
 
 
 def test_stores_share_no_topics(monkeypatch: pytest.MonkeyPatch) -> None:
