@@ -371,6 +371,14 @@ def test_a_corrupt_marker_of_a_transaction_of_which_nothing_is_left():
     assert len(rows) == 2
 
 
+def test_a_corrupt_batch_before_the_range_is_no_marker_in_it():
+    """A response may begin before the range. A next batch that begins where the corrupt one does hides nothing of the range."""
+    raw = spoiled(lines(1)) + lines(1) + transaction(3, producer_id=2)
+    rows, decoding = fast(raw, from_offset=3, aborted=[(1, 0)])
+    assert ([row["offset"] for row in rows], decoding.next_offset, decoding.counts.corrupt) == ([3, 4], 5, 0)
+    assert_equal(raw, from_offset=3, aborted=[(1, 0)])
+
+
 def test_aborted_and_open_transactions_are_flagged():
     """read_uncommitted keeps aborted records; for transactions that were open when the range was planned the flag is null."""
     raw = transaction(0) + marker(2, 1, ABORT).write() + transaction(3, 2) + lines(1, base_offset=5) + transaction(6, 3)

@@ -107,7 +107,6 @@ class Decoding:
             batches,
             self._table,
             from_offset=from_offset,
-            first_index=first,
             aborted=aborted,
             flags_until=flags_until,
             check_crcs=options.check_crcs,

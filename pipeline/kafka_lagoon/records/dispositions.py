@@ -19,9 +19,8 @@ _READ = [layout.DISPOSITION, layout.LAST_OFFSET, layout.PRODUCER_ID, layout.ATTR
 class Dispositions:
     """Decides for one Fetch response, window by window and in order.
 
-    `first_index` is the batch that holds `from_offset`. `aborted` are the response's aborted transactions; their batches are
-    left out, or flagged if `flags_until` is an offset, from which on the flag of transactional batches is null. `is_over` is
-    set if decoding must end before the last batch.
+    `aborted` are the response's aborted transactions; their batches are left out, or flagged if `flags_until` is an offset,
+    from which on the flag of transactional batches is null. `is_over` is set if decoding must end before the last batch.
     """
 
     def __init__(
@@ -30,13 +29,11 @@ class Dispositions:
         table: Table,
         *,
         from_offset: int,
-        first_index: int,
         aborted: Sequence[tuple[int, int]],
         flags_until: int | None,
         check_crcs: bool,
     ) -> None:
         self._data, self._table, self._from_offset = batches.data, table, from_offset
-        self._first_index = first_index
         self._transactions = AbortedTransactions(aborted) if aborted else None
         self._flags_until = flags_until
         attributes, is_readable = table[:, layout.ATTRIBUTES], table[:, layout.DISPOSITION] == layout.DECODE
@@ -130,7 +127,7 @@ class Dispositions:
             elif (
                 disposition in (layout.UNTRUSTED, layout.CORRUPT)
                 and transactions.may_be_open_at(last)
-                and current >= self._first_index
+                and self._may_have_wanted(current)
             ):
                 self.is_over = True
                 return current + 1
@@ -144,6 +141,11 @@ class Dispositions:
                 )
                 self._table[current, column] = value
         return stop
+
+    def _may_have_wanted(self, index: int) -> bool:
+        """True if the next batch does not show that the offsets of a batch are all before the range: else reading goes on."""
+        following = index + 1
+        return following == len(self._table) or bool(self._table[following, layout.BASE_OFFSET] > self._from_offset)
 
     def _flag_open(self, index: int, stop: int, until: int) -> None:
         entries = self._table[index:stop]
