@@ -1,15 +1,17 @@
 """Tables transactions and producers of a fake cluster: requests, their order, and rows after failures."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.protocol.error_codes import TRANSACTIONAL_ID_NOT_FOUND
+from kafka_lagoon.protocol.error_codes import NOT_COORDINATOR, TRANSACTIONAL_ID_NOT_FOUND
 from kafka_lagoon.protocol.messages.describe_producers import DESCRIBE_PRODUCERS, DescribeProducersResponse
 from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
+from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.snapshot.chosen_names import ChosenNames, Names
 from kafka_lagoon.snapshot.collect import collect
@@ -98,6 +100,22 @@ def test_what_may_not_be_read_is_a_row_and_a_failure() -> None:
     }
     verdicts = {row.producer_id: (row.is_hanging, row.problem) for row in taken.of(PartitionProducerRow)}
     assert verdicts == {7: (None, problem), 8: (False, None), 9: (True, None)}
+
+
+def test_a_transactional_id_whose_coordinator_is_refused() -> None:
+    """Its partitions are not known, so producers of open transactions may be missing, and their table is not complete."""
+    state = every_shape()
+    state.transactions["idle"].described.error_code = NOT_COORDINATOR
+
+    def refuse(answer: Any) -> Any:
+        return replace(answer, coordinators=tuple(replace(one, error_code=53) for one in answer.coordinators))
+
+    state.faults.append(Fault(FIND_COORDINATOR.key, Altered(refuse), times=1_000))
+    taken = captured(state)
+    problems = {row.transactional_id: row.problem for row in taken.of(TransactionRow)}
+    assert problems == {"idle": "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "payer": None}
+    ended = {one.table_name: one.outcome for one in taken.published.tables or ()}
+    assert (ended["transactions"], ended["producers"]) == ("partial", "partial")
 
 
 def test_a_list_that_fails_is_no_verdict() -> None:

@@ -65,7 +65,9 @@ def _collect_producers(collection: Collection) -> Collected:
         *transactions.list_failures,
         *transactions.description_failures.values(),
     ]
-    return Collected(list(rows), failures)
+    # The partitions of a transaction that was not described are unknown; FindCoordinator may be what refused it.
+    is_whole = all(row.problem in (None, GONE) for row in listed)
+    return Collected(list(rows), failures, is_whole)
 
 
 TRANSACTIONS = Collector(
