@@ -555,7 +555,7 @@ def test_transactions_whose_coordinator_is_refused_are_not_waited_for(state: Fak
     for failure in [*fenced, *ended.values()]:
         assert (failure.transactional_id, failure.code) == ("other", 53)
         assert "WRITE on the transactional id is missing" in str(failure)
-    assert state.count(FIND_COORDINATOR.key) == 4
+    assert state.count(FIND_COORDINATOR.key) == 2
 
 
 def test_request_statistics_do_not_grow_with_requests(connect: Connect) -> None:

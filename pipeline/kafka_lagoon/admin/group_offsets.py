@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
@@ -23,9 +23,7 @@ from kafka_lagoon.protocol.error_codes import (
     REBALANCE_IN_PROGRESS,
     STALE_MEMBER_EPOCH,
     UNKNOWN_MEMBER_ID,
-    error_code,
 )
-from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.offset_commit import (
     BY_ID,
     BY_NAME,
@@ -118,21 +116,19 @@ def alter_offsets(
     ]
     gathered = merged(gather(cluster, ByGroup(cluster), several, deadline))
     failures = {
-        item: failure_of(FIND_COORDINATOR, Scope.group_partition(*item), code)
-        for group_id, code in refused.items()
+        item: replace(failure, scope=Scope.group_partition(*item))
+        for group_id, failure in refused.items()
         for item in groups[group_id]
     }
     return Gathered(gathered.answers, gathered.sources, {**failures, **gathered.failures})
 
 
-def _without_coordinator(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline) -> Mapping[str, int]:
-    """Final error codes of groups whose coordinator no broker names, for example without permission."""
-    unknown = [group_id for group_id in group_ids if cluster.coordinator_of(group_id) is None]
+def _without_coordinator(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline) -> Mapping[str, Failure]:
+    """Groups whose coordinator no broker names, for example without permission, and why."""
     try:
-        codes = cluster.find_coordinators(unknown, deadline) if unknown else {}
+        return ByCoordinator(cluster).find_unknown(group_ids, deadline)
     except PipelineError:
         return {}  # the commits will fail with the reason
-    return {group_id: code for group_id, code in codes.items() if not error_code(code).retriable}
 
 
 def _alter_offsets(

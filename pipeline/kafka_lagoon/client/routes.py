@@ -4,7 +4,7 @@ An API alone does not decide that: DescribeConfigs goes to any broker except for
 `gather` passes a route (`Route` in client/routing.py).
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 from kafka_lagoon.client.cluster import Cluster
@@ -64,7 +64,17 @@ class ByCoordinator:
         """
         asked_before = {self._cluster.answered_by}
         self._cluster.refresh((), deadline, asked_before)
-        codes = self._cluster.find_coordinators(items, deadline, self._key_type, asked_before)
+        return self._refused(self._cluster.find_coordinators(items, deadline, self._key_type, asked_before))
+
+    def find_unknown(self, keys: Collection[str], deadline: Deadline) -> Mapping[str, Failure]:
+        """Ask for coordinators that are not known yet, for a request that need not wait for its first retry then.
+
+        Returns the ids that are refused for good, which are left out of the request: it would ask for them again.
+        """
+        unknown = [key for key in keys if self._cluster.coordinator_of(key, self._key_type) is None]
+        return self._refused(self._cluster.find_coordinators(unknown, deadline, self._key_type)) if unknown else {}
+
+    def _refused(self, codes: Mapping[str, int]) -> Mapping[str, Failure]:
         return {
             key: failure_of(FIND_COORDINATOR, self._scope_of_key(key), code)
             for key, code in codes.items()

@@ -20,7 +20,7 @@ from kafka_lagoon.protocol.error_codes import (
     error_code,
 )
 from kafka_lagoon.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
-from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP, TRANSACTION
+from kafka_lagoon.protocol.messages.find_coordinator import GROUP, TRANSACTION
 from kafka_lagoon.protocol.messages.txn_offset_commit import (
     TXN_OFFSET_COMMIT,
     TxnOffsetCommitRequest,
@@ -80,12 +80,8 @@ def ask_group(
 
 def know_coordinator(cluster: Cluster, key: str, key_type: int, transactional_id: str, deadline: Deadline) -> None:
     """Look the coordinator up if it is not known; TransactionFailed if the brokers will not say."""
-    if cluster.coordinator_of(key, key_type) is not None:
-        return
-    for code in cluster.find_coordinators([key], deadline, key_type).values():
-        if not error_code(code).retriable:
-            scope = Scope.transaction(key) if key_type == TRANSACTION else Scope.group(key)
-            raise failed(transactional_id, failure_of(FIND_COORDINATOR, scope, code))
+    for failure in ByCoordinator(cluster, key_type).find_unknown([key], deadline).values():
+        raise failed(transactional_id, failure)
 
 
 def _code(response: Any) -> int:

@@ -16,7 +16,7 @@ from kafka_lagoon.admin.transactions import describe_transactions
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
-from kafka_lagoon.client.routing import ShardedRequest, gather
+from kafka_lagoon.client.routing import ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.frozen import frozen
@@ -274,12 +274,15 @@ def end_all(
     An empty transaction cannot be committed: its failure is INVALID_TXN_STATE.
     """
     by_id = {transaction.transactional_id: transaction for transaction in transactions}
-    unknown = [name for name in by_id if cluster.coordinator_of(name, TRANSACTION) is None]
-    if unknown:
-        cluster.find_coordinators(unknown, deadline, TRANSACTION)
+    route = ByCoordinator(cluster, TRANSACTION)
+    refused = route.find_unknown(by_id, deadline)
     several: list[ShardedRequest[str, EndTxnResponse]] = []
     for is_implicit in (False, True):
-        names = [name for name, transaction in by_id.items() if transaction.is_implicit == is_implicit]
+        names = [
+            name
+            for name, transaction in by_id.items()
+            if transaction.is_implicit == is_implicit and name not in refused
+        ]
         if names:
             sharded = ShardedRequest(
                 api=END_TXN,
@@ -291,11 +294,8 @@ def end_all(
                 once=False,
             )
             several.append(sharded)
-    return {
-        name: failed(name, failure, by_id[name].timeout_ms)
-        for gathered in gather(cluster, ByCoordinator(cluster, TRANSACTION), several, deadline)
-        for name, failure in gathered.failures.items()
-    }
+    failures = {**refused, **merged(gather(cluster, route, several, deadline)).failures}
+    return {name: failed(name, failure, by_id[name].timeout_ms) for name, failure in failures.items()}
 
 
 def fence_all(
@@ -306,19 +306,18 @@ def fence_all(
     The requests for all ids are sent together, and repeated for the transactions that are not aborted yet. `timeout_ms` is
     the timeout of the transactions: brokers refuse the request if it exceeds their transaction.max.timeout.ms.
     """
-    unknown = [name for name in transactional_ids if cluster.coordinator_of(name, TRANSACTION) is None]
-    if unknown:
-        cluster.find_coordinators(unknown, deadline, TRANSACTION)
+    route = ByCoordinator(cluster, TRANSACTION)
+    refused = route.find_unknown(transactional_ids, deadline)
     sharded = ShardedRequest(
         api=INIT_PRODUCER_ID,
-        items=list(transactional_ids),
+        items=[name for name in transactional_ids if name not in refused],
         build=lambda items: InitProducerIdRequest(transactional_id=items[0], transaction_timeout_ms=timeout_ms),
         read=lambda response, items: [(items[0], response.error_code, response)],
         chunk=1,
         once=False,
     )
-    (gathered,) = gather(cluster, ByCoordinator(cluster, TRANSACTION), [sharded], deadline)
-    return [failed(name, failure, timeout_ms) for name, failure in gathered.failures.items()]
+    (gathered,) = gather(cluster, route, [sharded], deadline)
+    return [failed(name, failure, timeout_ms) for name, failure in {**refused, **gathered.failures}.items()]
 
 
 class TransactionalProducer:
