@@ -40,6 +40,7 @@ from tests.fake import resources
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster, FakeGroup
 from tests.fake.faults import Altered, Fault
+from tests.security_samples import scram_user
 
 __all__ = ["altering_apis", "cluster", "topic_apis"]  # fixtures of tests/admin
 
@@ -336,6 +337,20 @@ def test_a_broker_that_is_emptied_or_configured_and_may_be_registered(state: Fak
         plan = plan_state(cluster, state_of_file, soon())
         assert [failure.api for failure in plan.failures] == [DESCRIBE_CLUSTER.name]
         assert plan.actions == []
+
+
+@pytest.mark.usefixtures("altering_apis")
+def test_a_user_that_could_not_be_described(
+    state: FakeCluster, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have a password: the plan would set another, or is incomplete where the file owns it."""
+    state.scram_users = (scram_user("alice", error_code=-1),)
+    monkeypatch.setenv("WQ7", "secret")
+    text = '[scram_users.alice]\n"SCRAM-SHA-256" = { password = "env:WQ7" }\n'
+    for written in (text, '[owns]\nprincipals = [".*"]\n'):
+        state_of_file = replace(desired(written), cluster_id=cluster.cluster_id or "")
+        plan = plan_state(cluster, state_of_file, soon())
+        assert [(str(one.scope), one.name) for one in plan.failures] == [("SCRAM user alice", "UNKNOWN_SERVER_ERROR")]
 
 
 @pytest.mark.usefixtures("altering_apis", "topic_apis")

@@ -6,12 +6,12 @@ the password, so an encrypted listener should be used.
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByController
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
@@ -57,6 +57,20 @@ def describe_scram_users(
     scope = Scope.list("SCRAM users")
     answer = ask_two(cluster, DESCRIBE_USER_SCRAM_CREDENTIALS, everybody, scope, deadline)
     return answer if isinstance(answer, Failure) else answer.results
+
+
+def undescribed_users(results: Iterable[DescribeUserScramCredentialsResult]) -> dict[str, Failure]:
+    """Users that a broker lists and could not describe, by name: which credentials they have is not known."""
+    return {
+        result.user: failure_of(
+            DESCRIBE_USER_SCRAM_CREDENTIALS,
+            Scope.list(f"SCRAM user {result.user}"),
+            result.error_code,
+            explanation=result.error_message,
+        )
+        for result in results
+        if result.error_code
+    }
 
 
 def alter_scram_users(

@@ -14,7 +14,7 @@ from kafka_lagoon.admin.features import FeatureLevels, feature_levels
 from kafka_lagoon.admin.groups import CLASSIC, described_as, list_groups
 from kafka_lagoon.admin.quotas import describe_client_quotas
 from kafka_lagoon.admin.reassignments import list_reassignments
-from kafka_lagoon.admin.scram import describe_scram_users
+from kafka_lagoon.admin.scram import describe_scram_users, undescribed_users
 from kafka_lagoon.admin.topics import describe_topics
 from kafka_lagoon.apply.action import Resource
 from kafka_lagoon.apply.desired.resources import Acl, ScramUser
@@ -278,6 +278,7 @@ def _scram_users(cluster: Cluster, failures: list[Failure], deadline: Deadline) 
     if isinstance(users, Failure):
         failures.append(users)
         return None
+    failures += undescribed_users(users).values()
     return {
         ScramUser(user.user, named(SCRAM_MECHANISMS, info.mechanism)): info.iterations
         for user in users

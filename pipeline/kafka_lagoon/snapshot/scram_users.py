@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 from kafka_lagoon.admin.permissions import Permission
-from kafka_lagoon.admin.scram import describe_scram_users
-from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.admin.scram import describe_scram_users, undescribed_users
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.acls import CLUSTER, DESCRIBE
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.describe_user_scram_credentials import (
@@ -40,12 +40,7 @@ def _collect(collection: Collection) -> Collected:
     if isinstance(results, Failure):
         return Collected([], [results])
     # Without a failure, topology_changes would show the user as removed, and as added by the next snapshot.
-    failures = [
-        failure_of(DESCRIBE_USER_SCRAM_CREDENTIALS, Scope.list(f"SCRAM user {result.user}"), result.error_code)
-        for result in results
-        if result.error_code
-    ]
-    return Collected(list(scram_user_rows(results)), failures)
+    return Collected(list(scram_user_rows(results)), list(undescribed_users(results).values()))
 
 
 SCRAM_USERS = Collector(

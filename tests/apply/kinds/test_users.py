@@ -35,6 +35,14 @@ def test_passwords_are_set_and_deleted(state: FakeCluster, carry_out: CarryOut) 
     assert state.scram_users == ()
 
 
+def test_a_user_that_could_not_be_described(state: FakeCluster, carry_out: CarryOut) -> None:
+    """Whether it has a password is not known, so it is not taken for a new user whose password is set."""
+    state.scram_users = (scram_user("alice", error_code=-1),)
+    (result,) = carry_out([alter_scram(ALICE, None, 5000, PASSWORD)]).results
+    assert (result.outcome, result.failure and result.failure.name) == ("failed", "UNKNOWN_SERVER_ERROR")
+    assert state.count(ALTER_USER_SCRAM_CREDENTIALS.key) == 0
+
+
 @pytest.mark.parametrize(("iterations", "outcome"), [(5000, "done"), (4096, "unknown")])
 def test_a_lost_answer(state: FakeCluster, carry_out: CarryOut, iterations: int, outcome: str) -> None:
     """The live state decides, unless it would be the same in both cases; nothing is sent again."""

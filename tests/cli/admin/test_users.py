@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from kafka_lagoon.cli.main import main
+from tests.admin.conftest import altering_apis
 from tests.cli.admin.faults import faults
+from tests.fake.broker import FakeBroker
+from tests.fake.cluster import FakeCluster
+from tests.security_samples import scram_user
+
+__all__ = ["altering_apis"]  # a fixture of tests/admin
 
 
 @pytest.mark.parametrize("iterations", ["4095", "16385"])
@@ -29,6 +36,24 @@ def test_a_password_is_a_reference(capsys: pytest.CaptureFixture[str], tmp_path:
     ):
         (line,) = faults(capsys, "alter-scram", "alice", "--password", reference)
         assert reason in line
+
+
+@pytest.mark.usefixtures("altering_apis")
+def test_a_user_that_could_not_be_described(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    state: FakeCluster,
+    brokers: dict[int, FakeBroker],
+) -> None:
+    """Its password is neither set nor said to be missing; other users get theirs."""
+    state.scram_users = (scram_user("alice", error_code=-1),)
+    monkeypatch.setenv("WQ7", "secret")
+    server = f"127.0.0.1:{next(iter(brokers.values())).server_address[1]}"
+    assert main(["admin", "delete-scram", "alice", "-b", server, "--yes", "--allow-deletions"]) == 1
+    assert "SCRAM user alice: DescribeUserScramCredentials: UNKNOWN_SERVER_ERROR" in capsys.readouterr().err
+    assert main(["admin", "alter-scram", "alice", "bob", "--password", "env:WQ7", "-b", server, "--yes"]) == 3
+    assert "SCRAM user alice: DescribeUserScramCredentials: UNKNOWN_SERVER_ERROR" in capsys.readouterr().err
+    assert [user.user for user in state.scram_users if user.credential_infos] == ["bob"]
 
 
 def test_mechanisms(capsys: pytest.CaptureFixture[str]) -> None:

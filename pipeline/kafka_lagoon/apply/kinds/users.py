@@ -5,9 +5,15 @@ Kind `alter_scram`, resource `scram_user`, named `USER MECHANISM`: {iterations} 
 return it: whether one was set that has the iterations of the last one, the live state cannot tell.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from kafka_lagoon.admin.scram import NewPassword, ScramCredential, alter_scram_users, describe_scram_users
+from kafka_lagoon.admin.scram import (
+    NewPassword,
+    ScramCredential,
+    alter_scram_users,
+    describe_scram_users,
+    undescribed_users,
+)
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State, same_state
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
@@ -36,13 +42,17 @@ def parse_scram_user(name: str) -> ScramCredential:
     return ScramCredential(user, MECHANISMS[mechanism])
 
 
-def scram_states(described: Sequence[DescribeUserScramCredentialsResult]) -> dict[ScramCredential, State]:
-    """The state of each credential that exists."""
-    return {
+def scram_states(
+    described: Sequence[DescribeUserScramCredentialsResult], credentials: Iterable[ScramCredential]
+) -> dict[ScramCredential, State | Failure]:
+    """The state of each of these credentials: None if it does not exist, and a failure if its user could not be described."""
+    refused = undescribed_users(described)
+    known = {
         ScramCredential(user.user, one.mechanism): {"iterations": one.iterations}
         for user in described
         for one in user.credential_infos
     }
+    return {one: refused.get(one.user) or known.get(one) for one in credentials}
 
 
 def alter_scram(
@@ -75,8 +85,9 @@ def _read(cluster: Cluster, actions: Sequence[Action], deadline: Deadline) -> Ma
     described = describe_scram_users(cluster, deadline)
     if isinstance(described, Failure):
         return {action.resource: described for action in actions}
-    states = scram_states(described)
-    return {action.resource: states.get(parse_scram_user(action.resource.name)) for action in actions}
+    credentials = {action.resource: parse_scram_user(action.resource.name) for action in actions}
+    states = scram_states(described, credentials.values())
+    return {resource: states[one] for resource, one in credentials.items()}
 
 
 def _send(

@@ -4,7 +4,6 @@ A password is given as a reference only (env:NAME, file:PATH), because everybody
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 
 from kafka_lagoon.admin.scram import ScramCredential, describe_scram_users
 from kafka_lagoon.apply.action import Guard, State
@@ -54,37 +53,38 @@ def _check_password(options: Namespace) -> list[str]:
 
 def _plan_password(context: ClusterContext) -> PlannedActions:
     options = context.options
-    states = _states(context)
-    if isinstance(states, Failure):
-        return PlannedActions(failures=[states])
+    states, failures = _states(context)
     password = Secret(options.password)
     return PlannedActions(
-        actions=[alter_scram(one, states.get(one), options.iterations, password) for one in _credentials(options)]
+        actions=[alter_scram(one, state, options.iterations, password) for one, state in states.items()],
+        failures=failures,
     )
 
 
 def _plan_deletion(context: ClusterContext) -> PlannedActions:
-    states = _states(context)
-    if isinstance(states, Failure):
-        return PlannedActions(failures=[states])
-    wanted = _credentials(context.options)
-    missing = [
+    states, failures = _states(context)
+    failures += [
         own_failure(
             "delete-scram", Scope.list(f"SCRAM user {one.user}"), "NOT_LISTED", "it has no password for this mechanism"
         )
-        for one in wanted
-        if one not in states
+        for one, state in states.items()
+        if state is None
     ]
-    return PlannedActions(actions=[delete_scram(one, states[one]) for one in wanted if one in states], failures=missing)
+    return PlannedActions(
+        actions=[delete_scram(one, state) for one, state in states.items() if state is not None], failures=failures
+    )
 
 
-def _states(context: ClusterContext) -> dict[ScramCredential, State] | Failure:
+def _states(context: ClusterContext) -> tuple[dict[ScramCredential, State], list[Failure]]:
+    """Read the credentials of the named users; a user that could not be described is a failure."""
     described = describe_scram_users(context.cluster, context.deadline)
-    return described if isinstance(described, Failure) else scram_states(described)
-
-
-def _credentials(options: Namespace) -> Sequence[ScramCredential]:
-    return [ScramCredential(user, MECHANISMS[options.mechanism]) for user in dict.fromkeys(options.users)]
+    if isinstance(described, Failure):
+        return {}, [described]
+    mechanism = MECHANISMS[context.options.mechanism]
+    credentials = [ScramCredential(user, mechanism) for user in dict.fromkeys(context.options.users)]
+    states = scram_states(described, credentials)
+    failures = [state for state in states.values() if isinstance(state, Failure)]
+    return {one: state for one, state in states.items() if not isinstance(state, Failure)}, failures
 
 
 ALTER = Command(
