@@ -177,6 +177,28 @@ def test_an_action_about_a_topic_that_the_file_deletes(
     assert fault.endswith(f": actions[1].{key}: {reason}")
 
 
+@pytest.mark.usefixtures("altering_apis")
+def test_an_action_about_all_topics_leaves_out_those_that_the_file_deletes(
+    state: FakeCluster, cluster: Cluster
+) -> None:
+    """An election that had to wait there kept the deletion from being sent; a move copied what is deleted next."""
+    (partition,) = state.add_topic("gone", 1).partitions
+    partition.replicas, partition.isr, partition.leader_id = (1, 2), (2,), 2
+    cluster.refresh(None, soon())
+    text = (
+        "[owns]\ntopics = ['gone']\n"
+        "[[actions]]\naction = 'elect_leaders'\n"
+        "[[actions]]\naction = 'empty_broker'\nbroker = 2\n"
+    )
+    state_of_file = replace(desired(text), cluster_id=cluster.cluster_id or "")
+    plan = plan_state(cluster, state_of_file, soon())
+    assert ([one.kind for one in plan.actions], plan.undone) == (["delete_topic"], [])
+    kept = replace(desired(f"{text}[topics.gone]\n"), cluster_id=cluster.cluster_id or "")
+    plan = plan_state(cluster, kept, soon())
+    assert "reassign_partition" in [one.kind for one in plan.actions]
+    assert plan.undone == ["x.toml:4: 1 partitions are moved first: not elected yet"]
+
+
 def test_a_partition_that_was_added_and_moved_meanwhile(state: FakeCluster, cluster: Cluster) -> None:
     """The plan is about the partitions that metadata listed: for another one an election would end in a traceback."""
     moves = tuple(

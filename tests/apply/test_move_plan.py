@@ -175,11 +175,11 @@ def test_an_assignment_that_is_written_twice() -> None:
 
 def test_topics_that_are_not_owned_stay() -> None:
     """Their partitions cannot be assigned, and their moves go on if moves are cancelled without a choice."""
-    owns = "[owns]\ntopics = ['a']\n[[actions]]\naction = "
+    owns = "[owns]\ntopics = ['a']\n[topics.a]\n[[actions]]\naction = "
     assigned = desired(f"{owns}'reassign_partitions'\nassignments = {{ b-0 = [1] }}\n")
     actions, faults = move_actions(assigned, CLUSTER)
     assert actions == []
-    assert faults == ["x.toml:6: actions[1].assignments.b-0: topic b is not matched by owns.topics"]
+    assert faults == ["x.toml:7: actions[1].assignments.b-0: topic b is not matched by owns.topics"]
     cluster = moving(moving(CLUSTER, "a", (1, 2, 3), (3,), ()), "b", (3, 1), (1,), ())
     actions, faults = move_actions(desired(f"{owns}'cancel_reassignments'\n"), cluster)
     assert ([action.resource.name for action in actions], faults) == (["a-0"], [])

@@ -21,6 +21,7 @@ from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.kinds.moves import cancel, reassign
 from kafka_lagoon.apply.live import Live, LivePartition, LiveTopic
 from kafka_lagoon.apply.proposals import Loads, Replicas, with_factor, without_broker
+from kafka_lagoon.apply.topic_diff import is_to_be_deleted
 from kafka_lagoon.topic_partition import TopicPartition
 
 
@@ -172,10 +173,14 @@ def chosen_topics(desired: DesiredState, live: Live, topics: Sequence[str], path
 def chosen_partitions(
     desired: DesiredState, live: Live, wanted: OfPartitions, faults: list[str]
 ) -> list[TopicPartition]:
-    """The chosen partitions that exist and that the file may change; those of all topics if none is chosen."""
+    """The chosen partitions that exist and that the file may change; if none is chosen, those of all topics that stay."""
     names = chosen_topics(desired, live, wanted.topics, wanted.path, faults)
     if not (wanted.topics or wanted.partitions):
-        names = [name for name in live.topics if desired.owns.may_touch("topic", name)]
+        names = [
+            name
+            for name, topic in live.topics.items()
+            if desired.owns.may_touch("topic", name) and not is_to_be_deleted(desired, name, topic)
+        ]
     partitions = [TopicPartition(name, number) for name in names for number in live.topics[name].partitions]
     for partition in wanted.partitions:
         path = (*wanted.path, "partitions")
@@ -230,13 +235,13 @@ def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
         )
         return
     chosen_topics(desired, moves.live, wanted.topics, wanted.path, moves.faults)  # the faults of the names
-    topics = {name for name in moves.live.topics if _empties(desired, wanted, name)}
+    topics = {name for name in moves.live.topics if _empties(moves, wanted, name)}
     for partition in _assigned_to(moves, broker_id):
         if not wanted.topics or partition.topic in topics:
             path = ("topics", partition.topic, "assignments")
             place = desired.document.place(path)
             moves.faults.append(desired.fault(wanted.path, f"{partition} is to be created there, at {place}"))
-    for leaving, some in _by_leaving_brokers(desired, topics).items():
+    for leaving, some in _by_leaving_brokers(moves, topics).items():
         chosen = {partition for partition in moves.targets if partition.topic in some}
         racks = {other: rack for other, rack in moves.live.racks.items() if other not in leaving}
         proposed, impossible = without_broker(moves.targets, racks, broker_id, chosen)
@@ -249,9 +254,11 @@ def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
             moves.propose(partition, replicas, wanted.path)
 
 
-def _empties(desired: DesiredState, wanted: EmptyBroker, topic: str) -> bool:
-    """True if the action moves a topic's replicas: those of the named topics, or of all that actions may be about."""
-    return desired.owns.may_touch("topic", topic) and (not wanted.topics or topic in wanted.topic_names)
+def _empties(moves: _Moves, wanted: EmptyBroker, topic: str) -> bool:
+    """True if the action moves a topic's replicas: of a named topic, or else of any that stays and may be touched."""
+    if not moves.desired.owns.may_touch("topic", topic) or (wanted.topics and topic not in wanted.topic_names):
+        return False
+    return not is_to_be_deleted(moves.desired, topic, moves.live.topics[topic])
 
 
 def _assigned_to(moves: _Moves, broker_id: int) -> Iterator[TopicPartition]:
@@ -263,12 +270,12 @@ def _assigned_to(moves: _Moves, broker_id: int) -> Iterator[TopicPartition]:
                 yield partition
 
 
-def _by_leaving_brokers(desired: DesiredState, topics: Collection[str]) -> dict[frozenset[int], set[str]]:
+def _by_leaving_brokers(moves: _Moves, topics: Collection[str]) -> dict[frozenset[int], set[str]]:
     """Topics by the set of brokers that they leave: a replica must not move from one of these brokers to another."""
-    emptied = [one for one in desired.actions if isinstance(one, EmptyBroker)]
+    emptied = [one for one in moves.desired.actions if isinstance(one, EmptyBroker)]
     groups: dict[frozenset[int], set[str]] = {}
     for topic in sorted(topics):
-        leaving = frozenset(one.broker for one in emptied if _empties(desired, one, topic))
+        leaving = frozenset(one.broker for one in emptied if _empties(moves, one, topic))
         groups.setdefault(leaving, set()).add(topic)
     return groups
 
@@ -326,10 +333,9 @@ def _cancellations(moves: _Moves, cancelled: Mapping[TopicPartition, Path]) -> I
 
 def _is_wanted(moves: _Moves, partition: TopicPartition, known: LivePartition, stays: Collection[int]) -> bool:
     """True if the next plan would begin a move again that is cancelled; `stays` are the replicas without it."""
-    desired = moves.desired
     if any(
-        isinstance(one, EmptyBroker) and one.broker in stays and _empties(desired, one, partition.topic)
-        for one in desired.actions
+        isinstance(one, EmptyBroker) and one.broker in stays and _empties(moves, one, partition.topic)
+        for one in moves.desired.actions
     ):
         return True
     if partition in moves.proposed:

@@ -10,10 +10,7 @@ from kafka_lagoon.apply.live import Live, LiveTopic
 
 
 def topic_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
-    """Actions for the topics that are written, and deletions of those that are owned and not written.
-
-    Topics in which brokers keep their own state are never deleted.
-    """
+    """Actions for the topics that are written, and deletions of those that are owned and not written."""
     for name, topic in desired.topics.items():
         if name in live.hidden_topics:
             continue
@@ -30,8 +27,13 @@ def topic_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
             source=place,
         )
     for name, live_topic in live.topics.items():
-        if name not in desired.topics and not live_topic.is_internal and desired.owns.is_owned("topic", name):
+        if is_to_be_deleted(desired, name, live_topic):
             yield delete_topic(live_topic.metadata, desired.document.place(("owns", "topics")))
+
+
+def is_to_be_deleted(desired: DesiredState, name: str, live: LiveTopic) -> bool:
+    """True if the topic is owned and not written; never for a topic in which brokers keep their own state."""
+    return name not in desired.topics and not live.is_internal and desired.owns.is_owned("topic", name)
 
 
 def _extended(name: str, topic: DesiredTopic, live: LiveTopic, place: str) -> Iterator[Action]:
