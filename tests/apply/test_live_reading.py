@@ -329,13 +329,14 @@ def test_configs_of_a_broker_that_is_down_are_not_left_out_silently(
     ]
 
 
+def with_fenced(answer: DescribeClusterResponse) -> DescribeClusterResponse:
+    """Add broker 9, which is registered and down."""
+    fenced = DescribeClusterBroker(broker_id=9, host="h", port=1, rack=None, is_fenced=True)
+    return replace(answer, brokers=(*answer.brokers, fenced))
+
+
 def test_a_broker_that_is_emptied_and_down_is_known(state: FakeCluster, cluster: Cluster) -> None:
     """It is registered, and has no replicas any more: the action is done, and not a fault that holds up the whole file."""
-
-    def with_fenced(answer: DescribeClusterResponse) -> DescribeClusterResponse:
-        fenced = DescribeClusterBroker(broker_id=9, host="h", port=1, rack=None, is_fenced=True)
-        return replace(answer, brokers=(*answer.brokers, fenced))
-
     state.faults.append(Fault(DESCRIBE_CLUSTER.key, Altered(with_fenced), times=1_000))
     empty = "[[actions]]\naction = 'empty_broker'\nbroker = {}\n"
     state_of_file = replace(desired(empty.format(9)), cluster_id=cluster.cluster_id or "")
@@ -344,6 +345,33 @@ def test_a_broker_that_is_emptied_and_down_is_known(state: FakeCluster, cluster:
     state_of_file = replace(desired(empty.format(8)), cluster_id=cluster.cluster_id or "")
     with pytest.raises(ConfigError, match="there is no broker 8"):
         plan_state(cluster, state_of_file, soon())
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("[topics.orders]\nassignments = [[{}]]\n", ": topics.orders.assignments: partition 0"),
+        ("[[actions]]\naction = 'reassign_partitions'\nassignments = {{ 'orders-0' = [{}] }}\n", ".orders-0"),
+        ("[[actions]]\naction = 'move_replicas'\nbroker = {}\nlog_dir = '/b'\ntopics = ['orders']\n", ".broker"),
+    ],
+)
+@pytest.mark.usefixtures("topic_apis")
+def test_a_broker_that_is_named_and_down(state: FakeCluster, cluster: Cluster, text: str, place: str) -> None:
+    """It is registered, so it is not said that there is no such broker; and with replicas it need not be looked for."""
+    state.faults.append(Fault(DESCRIBE_CLUSTER.key, Altered(with_fenced), times=1_000))
+    for broker_id, reason in ((9, "broker 9 does not run"), (8, "there is no broker 8 (there are 1, 2, 3)")):
+        state_of_file = replace(desired(text.format(broker_id)), cluster_id=cluster.cluster_id or "")
+        with pytest.raises(ConfigError) as refused:
+            plan_state(cluster, state_of_file, soon())
+        assert [fault for fault in refused.value.problems if fault.endswith(f"{place}: {reason}")]
+    described = state.count(DESCRIBE_CLUSTER.key)
+    (partition,) = state.add_topic("stays", 1).partitions
+    partition.replicas, partition.isr, partition.leader_id = (7, 1), (1,), 1
+    cluster.refresh(None, soon())
+    with pytest.raises(ConfigError) as refused:
+        plan_state(cluster, replace(desired(text.format(7)), cluster_id=cluster.cluster_id or ""), soon())
+    assert [fault for fault in refused.value.problems if fault.endswith(f"{place}: broker 7 does not run")]
+    assert state.count(DESCRIBE_CLUSTER.key) == described
 
 
 def test_a_broker_that_is_emptied_or_configured_and_may_be_registered(state: FakeCluster, cluster: Cluster) -> None:

@@ -63,17 +63,19 @@ def _assignment_faults(
 ) -> Iterator[str]:
     for number, brokers in (topic.assignments or {}).items():
         there = known.partitions[number].replicas if known and number in known.partitions else ()
-        unknown = [broker_id for broker_id in brokers if broker_id not in live.racks and broker_id not in there]
-        for broker_id in unknown:
-            path = ("topics", name, "assignments")
-            yield desired.fault(
-                path, f"partition {number}: there is no broker {broker_id} (there are {brokers_text(live)})"
-            )
+        for broker_id in brokers:
+            if broker_id not in there and (reason := broker_fault(live, broker_id)):
+                yield desired.fault(("topics", name, "assignments"), f"partition {number}: {reason}")
 
 
-def brokers_text(live: Live) -> str:
-    """The brokers of a cluster, for a message."""
-    return ", ".join(map(str, sorted(live.racks)))
+def broker_fault(live: Live, broker_id: int) -> str | None:
+    """The reason why a broker can have nothing new; None if it runs, or if that is not known: then the plan has the failure."""
+    if broker_id in live.racks:
+        return None
+    if broker_id in live.down:
+        return f"broker {broker_id} does not run"
+    there = ", ".join(map(str, sorted(live.racks)))
+    return f"there is no broker {broker_id} (there are {there})" if live.knows_brokers else None
 
 
 def min_isr_notes(desired: DesiredState, live: Live) -> Iterator[str]:
@@ -91,11 +93,9 @@ def min_isr_notes(desired: DesiredState, live: Live) -> Iterator[str]:
 def _config_faults(desired: DesiredState, live: Live) -> Iterator[str]:
     for resource_type, name, configs, path in written_configs(desired):
         if resource_type == "broker" and name != DEFAULT and int(name) not in live.racks:
-            if not live.knows_brokers and int(name) not in live.down:
-                continue  # the plan has the failure, and is not carried out
-            down = f"broker {name} does not run, so its configs cannot be read or altered: start it, or leave them out"
-            missing = f"there is no broker {name} (there are {brokers_text(live)})"
-            yield desired.fault(path, down if int(name) in live.down else missing)
+            if reason := broker_fault(live, int(name)):
+                advice = ", so its configs cannot be read or altered: start it, or leave them out"
+                yield desired.fault(path, reason + (advice if int(name) in live.down else ""))
             continue
         for key, text in configs.items():
             if reason := _config_fault(live, resource_type, key, text):

@@ -59,7 +59,7 @@ class LiveTopic:
 class Live:
     """A cluster as it is, as far as it was read. `known_configs` are names and types by resource type.
 
-    `racks` has the brokers that run, `down` those that belong to the cluster and do not run, if they were read.
+    `racks` has the brokers that run, `down` those that do not and have replicas, or are registered, if that was read.
     `configs` is by resource type and name, without those that could not be read. ACLs, quotas, users and features are None
     if they were not read. `hidden_topics` may be there, and nothing is known of them.
     """

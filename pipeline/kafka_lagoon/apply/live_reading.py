@@ -45,7 +45,7 @@ _OF_CLIENT_METRICS: Values = {
 class Wanted:
     """The parts to read. `configs` are names by resource type; None means all that have configs of their own, and `named`.
 
-    `brokers` are to be emptied: of those that neither run nor have replicas it is read if they are registered.
+    Of `brokers` that neither run nor have replicas it is read if they are registered.
     """
 
     configs: Mapping[str, Collection[str] | None] = field(default_factory=dict)
@@ -76,9 +76,10 @@ def read_live(cluster: Cluster, wanted: Wanted, deadline: Deadline) -> Live:
     if wanted.reassignments(topics):
         topics = _moving(cluster, topics, failures, deadline)
     racks = {broker.node_id: broker.rack for broker in metadata.brokers}
-    unknown = set(wanted.brokers) - set(racks) - _used(topics)
-    is_asked = unknown or "broker" in wanted.configs
-    down = _down(cluster, racks, topics, failures, deadline) if is_asked else frozenset()
+    used = _used(topics)
+    is_asked = set(wanted.brokers) - set(racks) - used or "broker" in wanted.configs
+    registered = _registered(cluster, failures, deadline) if is_asked else ()
+    down = frozenset({*registered, *used} - set(racks))
     if wanted.configs.get("broker", ()) is None:
         failures += map(_not_running, sorted(down))
     configs, known = _configs(cluster, wanted, topics, failures, deadline)
@@ -111,19 +112,13 @@ def _undescribed(topics: Iterable[MetadataTopic]) -> Iterator[tuple[str, Failure
             yield topic.name, failure_of(METADATA, Scope.of_topic(topic.name), topic.error_code)
 
 
-def _down(
-    cluster: Cluster,
-    racks: Collection[int],
-    topics: Mapping[str, LiveTopic],
-    failures: list[Failure],
-    deadline: Deadline,
-) -> frozenset[int]:
-    """Brokers that are registered or have replicas, and do not run: the metadata leaves them out."""
+def _registered(cluster: Cluster, failures: list[Failure], deadline: Deadline) -> Collection[int]:
+    """Brokers that are registered, also those that do not run, which the metadata leaves out."""
     registered = registered_brokers(cluster, deadline)
     if isinstance(registered, Failure):
         failures.append(registered)
-        registered = None
-    return frozenset({*(registered or ()), *_used(topics)} - set(racks))
+        return ()
+    return registered or ()
 
 
 def _used(topics: Mapping[str, LiveTopic]) -> set[int]:

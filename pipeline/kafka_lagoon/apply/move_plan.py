@@ -7,13 +7,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_lagoon.apply.action import Action
-from kafka_lagoon.apply.checks import brokers_text
+from kafka_lagoon.apply.checks import broker_fault
 from kafka_lagoon.apply.desired.document import Path
 from kafka_lagoon.apply.desired.model import (
     AbortTransaction,
     CancelReassignments,
     DesiredTopic,
     EmptyBroker,
+    MoveReplicas,
     OfPartitions,
     Reassign,
 )
@@ -137,14 +138,14 @@ def _assigned(moves: _Moves, wanted: Reassign) -> None:
     for partition, replicas in wanted.assignments.items():
         path = (*wanted.path, "assignments", str(partition))
         known = moves.live.partition(partition)
-        unknown = [one for one in replicas if one not in moves.live.racks and not (known and one in known.replicas)]
+        added = [one for one in replicas if not (known and one in known.replicas)]
+        unusable = next(filter(None, (broker_fault(moves.live, one) for one in added)), None)
         if partition.topic in moves.live.hidden_topics:
             continue  # the plan has the failure, and is not carried out
         if known is None:
             moves.faults.append(moves.desired.fault(path, "there is no such partition"))
-        elif unknown:
-            there = brokers_text(moves.live)
-            moves.faults.append(moves.desired.fault(path, f"there is no broker {unknown[0]} (there are {there})"))
+        elif unusable:
+            moves.faults.append(moves.desired.fault(path, unusable))
         elif may_touch(moves.desired, partition.topic, path, moves.faults):
             moves.decide(partition, replicas, path)
 
@@ -208,6 +209,19 @@ def named_topics(desired: DesiredState) -> Iterator[tuple[str, Path]]:
             yield action.partition.topic, (*action.path, "partition")
 
 
+def named_brokers(desired: DesiredState) -> Iterator[int]:
+    """The brokers that are to have replicas, or that actions name."""
+    for topic in desired.topics.values():
+        for replicas in (topic.assignments or {}).values():
+            yield from replicas
+    for action in desired.actions:
+        if isinstance(action, EmptyBroker | MoveReplicas):
+            yield action.broker
+        if isinstance(action, Reassign):
+            for replicas in action.assignments.values():
+                yield from replicas
+
+
 def is_about(desired: DesiredState) -> Callable[[str], bool]:
     """Tells which topics the file is about if they exist, beside those that it describes."""
     named = {name for name, _ in named_topics(desired)}
@@ -227,12 +241,8 @@ def _emptied(moves: _Moves, wanted: EmptyBroker) -> None:
     desired, broker_id = moves.desired, wanted.broker
     is_there = broker_id in moves.live.racks or broker_id in moves.live.down
     if not is_there and not any(broker_id in replicas for replicas in moves.targets.values()):
-        if not moves.live.knows_brokers:
-            return  # the plan has the failure, and is not carried out
-        there = brokers_text(moves.live)
-        moves.faults.append(
-            desired.fault((*wanted.path, "broker"), f"there is no broker {broker_id} (there are {there})")
-        )
+        if reason := broker_fault(moves.live, broker_id):
+            moves.faults.append(desired.fault((*wanted.path, "broker"), reason))
         return
     chosen_topics(desired, moves.live, wanted.topics, wanted.path, moves.faults)  # the faults of the names
     topics = {name for name in moves.live.topics if _empties(moves, wanted, name)}

@@ -13,6 +13,7 @@ from kafka_lagoon.admin.log_dirs import LogDirs, Replica, describe_log_dirs, rep
 from kafka_lagoon.admin.transactions import describe_producers
 from kafka_lagoon.admin.voters import Voter
 from kafka_lagoon.apply.action import Action, Resource
+from kafka_lagoon.apply.checks import broker_fault
 from kafka_lagoon.apply.desired.document import Path
 from kafka_lagoon.apply.desired.model import (
     AbortTransaction,
@@ -162,11 +163,12 @@ def _elect(planner: _Planner, wanted: ElectLeaders) -> None:
 
 
 def _move(planner: _Planner, wanted: MoveReplicas) -> None:
+    if wanted.broker not in planner.live.racks:
+        if reason := broker_fault(planner.live, wanted.broker):
+            planner.fault((*wanted.path, "broker"), reason)
+        return
     there = planner.log_dirs(wanted.broker)
     answer = there.answers.get(wanted.broker)
-    if wanted.broker not in planner.live.racks:
-        planner.fault((*wanted.path, "broker"), f"there is no broker {wanted.broker}")
-        return
     if answer is None:
         planner.plan.failures += there.failures
         return

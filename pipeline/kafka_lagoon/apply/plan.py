@@ -7,7 +7,6 @@ from functools import cached_property
 from kafka_lagoon.apply.action import Action, plan_id, sending_order
 from kafka_lagoon.apply.checks import faults_of, min_isr_notes, wrong_cluster
 from kafka_lagoon.apply.desired.document import in_order_of_lines
-from kafka_lagoon.apply.desired.model import EmptyBroker
 from kafka_lagoon.apply.desired.resources import CONFIG_SECTIONS
 from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.diff import diff
@@ -18,7 +17,7 @@ from kafka_lagoon.apply.kinds.topic_guards import partition_notes
 from kafka_lagoon.apply.kinds.topics import DELETE_TOPIC
 from kafka_lagoon.apply.live import Live
 from kafka_lagoon.apply.live_reading import Wanted, read_live
-from kafka_lagoon.apply.move_plan import is_about, left_on, move_actions, named_topics, needs_moves
+from kafka_lagoon.apply.move_plan import is_about, left_on, move_actions, named_brokers, named_topics, needs_moves
 from kafka_lagoon.apply.one_off_plan import plan_one_offs
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
@@ -108,7 +107,7 @@ def wanted_of(desired: DesiredState) -> Wanted:
         quotas=bool(desired.quotas) or desired.owns.quotas is not None,
         scram_users=bool(desired.scram_users) or owns_principals,
         features=bool(desired.features) or desired.owns.brokers is not None,
-        brokers=[one.broker for one in desired.actions if isinstance(one, EmptyBroker)],
+        brokers=set(named_brokers(desired)),
         reassignments=lambda topics: needs_moves(desired, topics),
         is_about=is_about(desired),
     )
