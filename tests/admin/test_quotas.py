@@ -9,7 +9,7 @@ from kafka_lagoon.admin.quotas import alter_client_quotas, describe_client_quota
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.alter_client_quotas import ALTER_CLIENT_QUOTAS
-from kafka_lagoon.protocol.messages.describe_client_quotas import DESCRIBE_CLIENT_QUOTAS
+from kafka_lagoon.protocol.messages.describe_client_quotas import DESCRIBE_CLIENT_QUOTAS, ClientQuotaEntity
 from tests.admin.conftest import soon
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault
@@ -54,6 +54,16 @@ def test_alter_client_quotas_sets_and_removes(state: FakeCluster, cluster: Clust
     assert not alter_client_quotas(cluster, changes, soon()).failures
     (left,) = state.quotas
     assert {value.key: value.value for value in left.values} == {"consumer_byte_rate": 2.0, "request_percentage": 50.0}
+
+
+def test_parts_of_one_type_have_an_order() -> None:
+    """No broker answers them; a name and a default beside it were a traceback."""
+    parts = [ClientQuotaEntity(entity_type="user", entity_name=name) for name in (None, "a")]
+    assert entity_of([*parts, ClientQuotaEntity(entity_type="client-id", entity_name="b")]) == (
+        ("client-id", "b"),
+        ("user", None),
+        ("user", "a"),
+    )
 
 
 @pytest.mark.usefixtures("altering_apis")

@@ -1,6 +1,7 @@
 """Describes and alters the client quotas of a cluster: limits of users, clients and addresses (KIP-546)."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
@@ -39,8 +40,8 @@ def describe_client_quotas(cluster: Cluster, deadline: Deadline) -> Sequence[Cli
 
 
 def entity_of(parts: Sequence[ClientQuotaEntity | AlterClientQuotaEntity]) -> QuotaEntity:
-    """The parts of an answer in the order of `QuotaEntity`."""
-    return tuple(sorted((part.entity_type, part.entity_name) for part in parts))
+    """The parts of an answer in the order of `QuotaEntity`. A default has no name, so names are not compared."""
+    return tuple(sorted(((part.entity_type, part.entity_name) for part in parts), key=itemgetter(0)))
 
 
 def alter_client_quotas(
