@@ -93,6 +93,24 @@ def test_move_replicas(cluster: Cluster) -> None:
 
 
 @pytest.mark.usefixtures("topic_apis")
+def test_a_move_that_is_answered_twice(state: FakeCluster, cluster: Cluster) -> None:
+    """Two answers that differ are no success: the later one was believed."""
+
+    def doubled(answer: Any) -> Any:
+        (topic,) = answer.results
+        (result,) = topic.partitions
+        both = (replace(result, error_code=OFFLINE), result)
+        return replace(answer, results=(replace(topic, partitions=both),))
+
+    state.faults = [Fault(ALTER_REPLICA_LOG_DIRS.key, Altered(doubled))]
+    replica = Replica("orders", 0, 1)
+    failures = move_replicas(cluster, {replica: "/b"}, soon())
+    assert [(one, failure.name, failure.may_be_done) for one, failure in failures.items()] == [
+        (replica, "PROTOCOL_ERROR", True)
+    ]
+
+
+@pytest.mark.usefixtures("topic_apis")
 def test_a_replica_that_is_not_there_is_not_moved(state: FakeCluster, cluster: Cluster) -> None:
     """The request is sent once: the broker stores the directory for a later replica, but reports that it has none."""
     state.topics["orders"].partitions[0].replicas = (2, 3)

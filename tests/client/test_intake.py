@@ -1,5 +1,7 @@
 """Every item of a request has one answer or one refusal after a response, in any order and however often it is named."""
 
+import pytest
+
 from kafka_lagoon.client.intake import AnswersByItem, ItemAnswer, Source
 from kafka_lagoon.errors import Contradiction
 
@@ -43,3 +45,11 @@ def test_an_item_that_is_named_twice() -> None:
     refused = unlike.take(None, ["a"], _SOURCE)
     assert isinstance(refused["a"], Contradiction)
     assert (alike.answers, unlike.answers) == ({"a": 1}, {})
+
+
+@pytest.mark.parametrize("codes", [(0, 3), (3, 0), (3, 5)])
+def test_an_alteration_that_is_answered_twice(codes: tuple[int, int]) -> None:
+    """It has no answer but its error code; after an error the success was passed over, so that it seemed not to be done."""
+    refused = _intake(*(("a", code, None) for code in codes)).take(None, ["a"], _SOURCE)
+    assert isinstance(refused["a"], Contradiction)
+    assert _intake(("a", 3, None), ("a", 3, None)).take(None, ["a"], _SOURCE) == {"a": 3}

@@ -211,9 +211,7 @@ def move_replicas(cluster: Cluster, targets: Mapping[Replica, str], deadline: De
 
 
 def _read_moved(response: AlterReplicaLogDirsResponse, items: Sequence[Replica]) -> Iterator[tuple[Replica, int, None]]:
-    codes = {
-        (topic.topic_name, result.partition_index): result.error_code
-        for topic in response.results
-        for result in topic.partitions
-    }
-    yield from ((item, codes[item[:2]], None) for item in items if item[:2] in codes)
+    broker_id = items[0].broker_id  # that of all of them, because a request is about the replicas of one broker
+    for topic in response.results:
+        for result in topic.partitions:
+            yield Replica(topic.topic_name, result.partition_index, broker_id), result.error_code, None

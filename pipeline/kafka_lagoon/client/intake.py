@@ -57,7 +57,8 @@ class AnswersByItem(Intake[I, A]):
         wanted = frozenset(open_)
         for item, code, answer, *message in self._read(response, items):
             if item not in open_:
-                if item in wanted and (code or self.answers.get(item) != answer) and refused.get(item) != code:
+                is_other = refused.get(item, 0) != code or (not code and self.answers.get(item) != answer)
+                if item in wanted and is_other:
                     self.answers.pop(item, None)
                     refused[item] = Contradiction()
                 continue
