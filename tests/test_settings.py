@@ -355,6 +355,14 @@ def test_a_relative_warehouse_is_beside_its_file(tmp_path: Path, warehouse: str,
     assert load(path, {"LAGOON_WAREHOUSE": "lake"}).warehouse == "lake"
 
 
+def test_a_warehouse_below_a_tilde(tmp_path: Path) -> None:
+    """Neither TOML nor a shell replaces ~ there, and --create made a folder of that name, which `rm -r` is dangerous for."""
+    line = "warehouse: '~/lake': only shells know what ~ is: write the whole path"
+    assert faults(tmp_path, MINIMAL.replace("/lake", "~/lake")) == [line]
+    assert faults(tmp_path, MINIMAL, {}, ("warehouse=~/lake",)) == [line]
+    assert load(conf(tmp_path, MINIMAL.replace("/lake", "./~")), {}).warehouse == f"{tmp_path}/~"
+
+
 def test_a_byte_order_mark_belongs_to_no_key(tmp_path: Path) -> None:
     """Editors of Windows write it: the first line of properties was lost with it, and with SSL there, encryption."""
     properties, toml = tmp_path / "client.properties", tmp_path / "lagoon.toml"

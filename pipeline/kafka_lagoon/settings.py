@@ -65,9 +65,11 @@ class Settings(BaseSettings):
 
     @field_validator("warehouse")
     @classmethod
-    def _is_text(cls, value: str | None) -> str | None:
+    def _is_place(cls, value: str | None) -> str | None:
         if value is not None and not is_utf8(value):  # Java and DuckDB can name no such folder
             raise ValueError("must be text in UTF-8")
+        if value is not None and value.startswith("~"):  # a folder of this name would be made in the current folder
+            raise ValueError(f"{value!r}: only shells know what ~ is: write the whole path")
         return value
 
     @field_validator("umask")

@@ -121,11 +121,14 @@ def _toml(path: Path, named: str, problems: list[str]) -> dict[str, Any]:
 
 
 def _beside(conf: Path, values: dict[str, Any]) -> dict[str, Any]:
-    """Make relative paths relative to the file that names them: cron and people start in different folders."""
+    """Make relative paths relative to the file that names them: cron and people start in different folders.
+
+    A warehouse below `~` stays as it is written, and is refused so.
+    """
     paths = {
         name: values[name] for name in ("warehouse", "owners") if isinstance(values.get(name), str) and values[name]
     }
-    local = {name: path for name, path in paths.items() if local_folder(path) == Path(path)}
+    local = {name: path for name, path in paths.items() if local_folder(path) == Path(path) and path[0] != "~"}
     return {**values, **{name: str(conf.parent / path) for name, path in local.items()}}
 
 
