@@ -253,6 +253,30 @@ def test_variables_that_differ_in_capitals_only(tmp_path: Path) -> None:
     assert faults(tmp_path, "", environ) == [line]
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "fault"),
+    [
+        ("KAFKA__REQUEST_TIMEOUT_MS", "soon", "must be a whole number"),
+        ("KAFKA__REQUEST_TIMEOUTMS", "1", "no such setting (did you mean request_timeout_ms?)"),
+        ("KAFKA__BOOTSTRAP_SERVERS", "", "'' is not host:port"),
+        ("INGEST__CHECK_CRCS", "maybe", "must be true or false"),
+        ("INGEST", "maybe", "must be a section with settings of its own"),
+    ],
+)
+def test_a_fault_of_a_variable_names_the_variable(tmp_path: Path, name: str, value: str, fault: str) -> None:
+    """Whoever looks for the fault in the file does not find it there. A variable that an option replaces has no fault."""
+    assert faults(tmp_path, MINIMAL, {f"LAGOON_{name}": value}) == [f"environment variable LAGOON_{name}: {fault}"]
+    environ = {"LAGOON_KAFKA__REQUEST_TIMEOUT_MS": "soon"}
+    overrides = ("kafka.request_timeout_ms=later",)
+    assert faults(tmp_path, MINIMAL, environ, overrides) == ["kafka.request_timeout_ms: must be a whole number"]
+
+
+def test_an_empty_variable_leaves_no_place(tmp_path: Path) -> None:
+    """The warehouse of the file is replaced by nothing, as by a variable of Compose that is not set: the line says so."""
+    line = f"{NO_PLACE}; environment variable LAGOON_WAREHOUSE is empty"
+    assert faults(tmp_path, MINIMAL, {"LAGOON_WAREHOUSE": ""}) == [line]
+
+
 @pytest.mark.parametrize("value", WRONG)
 def test_sections_that_are_none(tmp_path: Path, value: str) -> None:
     """A value in place of a section is refused in plain words, from any source; a text in place of [owners] names a file."""
@@ -374,4 +398,6 @@ def test_a_byte_order_mark_belongs_to_no_key(tmp_path: Path) -> None:
 
 def test_a_warehouse_in_other_bytes_than_utf_8(tmp_path: Path) -> None:
     """Neither Java nor DuckDB can name such a folder, which a variable or an option in another encoding gives."""
-    assert faults(tmp_path, MINIMAL, {"LAGOON_WAREHOUSE": "/n\udce9"}) == ["warehouse: must be text in UTF-8"]
+    assert faults(tmp_path, MINIMAL, {"LAGOON_WAREHOUSE": "/n\udce9"}) == [
+        "environment variable LAGOON_WAREHOUSE: must be text in UTF-8"
+    ]

@@ -28,19 +28,26 @@ _FORMER = {"ingest.patience_ms": "stall_timeout_ms"}  # words: ok, the name of a
 _QUOTE, _QUOTED_NOTHING = "'", "''"
 
 
-def problems_of(error: ValidationError) -> list[str]:
-    """Make one line per faulty setting; for a value of several possible types pydantic has several faults."""
+def problems_of(error: ValidationError, named: Mapping[tuple[str, ...], str]) -> list[str]:
+    """Make one line per faulty setting; for a value of several possible types pydantic has several faults.
+
+    `named` has the names of settings, by their paths, that are not those of a file: of environment variables.
+    """
     faults = error.errors(include_input=False, include_url=False)
-    lines = (_problem(fault["type"], fault["loc"], fault["msg"], fault.get("ctx", {})) for fault in faults)
+    lines = (
+        _problem(fault["type"], _setting(fault["loc"]), fault["msg"], fault.get("ctx", {}), named) for fault in faults
+    )
     return list(dict.fromkeys(lines))
 
 
-def _problem(kind: str, location: tuple[int | str, ...], message: str, bounds: Mapping[str, Any]) -> str:
-    """Make a line of the setting's dotted name and its fault."""
-    path = _setting(location)
-    where = ".".join(path)
-    if kind in _UNKNOWN_KEY and where in _FORMER:
-        return f"{where}: is called {_FORMER[where]} now"
+def _problem(
+    kind: str, path: tuple[str, ...], message: str, bounds: Mapping[str, Any], named: Mapping[tuple[str, ...], str]
+) -> str:
+    """Make a line of the setting's dotted name, or the name that it has in `named`, and its fault."""
+    dotted = ".".join(path)
+    where = named.get(path, dotted)
+    if kind in _UNKNOWN_KEY and dotted in _FORMER:
+        return f"{where}: is called {_FORMER[dotted]} now"
     if kind in _UNKNOWN_KEY:
         return f"{where}: no such setting{did_you_mean(path[-1], _names_beside(path)) or _elsewhere(path[-1])}"
     if kind == "value_error":

@@ -53,13 +53,19 @@ def load(
     """
     problems: list[str] = []
     of_file = _beside(conf, _toml(conf, f"{conf_named_by} {conf}", problems)) if conf else {}
+    of_properties = _properties(kafka_properties, problems) if kafka_properties else {}
+    variables = list(_environment(environ, of_file, problems))
+    set_by_hand, by_options = list(_assignments(overrides, problems)), list(_assignments(assigned, problems))
     sources = [
         of_file,
-        _properties(kafka_properties, problems) if kafka_properties else {},
-        of_variables := _nested(_environment(environ, of_file, problems), problems),
-        _nested(_assignments(overrides, problems), problems),
+        of_properties,
+        of_variables := _nested(((path, value) for _, path, value in variables), problems),
+        _nested(set_by_hand, problems),
     ]
-    of_options = _nested(_assignments(assigned, problems), problems)
+    of_options = _nested(by_options, problems)
+    replaced = [path for path, _ in (*set_by_hand, *by_options)]
+    # Whoever looks for a fault in the file does not find it there.
+    named = {tuple(path): f"environment variable {name}" for name, path, _ in variables if path not in replaced}
     if isinstance(known := _merged(sources).get("clusters"), dict):
         for source, fault in ((of_variables, VARIABLE_BESIDE_CLUSTERS), (of_options, SERVERS_BESIDE_CLUSTERS)):
             if known and source.pop("kafka", None):
@@ -70,10 +76,10 @@ def load(
     try:
         settings = Settings.model_validate(_with_owners(_merged([others, of_options]), problems))
     except ValidationError as error:
-        raise ConfigError([*problems, *problems_of(error)]) from None
+        raise ConfigError([*problems, *problems_of(error, named)]) from None
     is_read = not (conf and problems)  # a missing setting may be in a file that could not be read
     if is_read and tables_needed and not settings.has_tables():
-        problems.append(NO_PLACE)
+        problems.append(f"{NO_PLACE}; {variable} is empty" if (variable := named.get(("warehouse",))) else NO_PLACE)
     if is_read and cluster_needed and not settings.named_clusters():
         problems.append(NO_CLUSTER)
     if problems:
@@ -161,7 +167,8 @@ def _properties(path: Path, problems: list[str]) -> dict[str, Any]:
 
 def _environment(
     environ: Mapping[str, str], of_file: Mapping[str, Any], problems: list[str]
-) -> Iterator[tuple[list[str], str]]:
+) -> Iterator[tuple[str, list[str], str]]:
+    """Yield the variables that name settings: the name, the path of the setting and the value."""
     known, spelled = top_level_names(), dict[str, str]()
     for name in sorted(environ):
         path = name.removeprefix(ENV_PREFIX).lower().split("__")
@@ -170,7 +177,7 @@ def _environment(
         if (other := spelled.setdefault(name.upper(), name)) != name:
             problems.append(f"environment variables {other} and {name} are one setting: capitals do not matter")
         elif path[0] in known:
-            yield _spelled(path, of_file), environ[name]
+            yield name, _spelled(path, of_file), environ[name]
         else:
             problems.append(f"environment variable {name}: no such setting{did_you_mean(path[0], known)}")
 
@@ -199,7 +206,7 @@ def _assignments(overrides: Sequence[str], problems: list[str]) -> Iterator[tupl
             yield path, value
 
 
-def _nested(pairs: Iterator[tuple[list[str], str]], problems: list[str]) -> dict[str, Any]:
+def _nested(pairs: Iterable[tuple[list[str], str]], problems: list[str]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for path, value in pairs:
         branch = tree
