@@ -63,7 +63,11 @@ def test_what_is_said_of_old_rows() -> None:
 @pytest.mark.parametrize(
     ("closed", "mode", "complaint"),
     [
-        ("", 0o500, r"file:.*/\.lagoon-probe-\w+ cannot be written: Permission denied"),
+        (
+            "",
+            0o500,
+            r"file:.*/lake cannot be written: Permission denied: it belongs to user \w+: let user \d+ write to it",
+        ),
         (
             ".lagoon-commit.lock",
             0o400,

@@ -3,6 +3,7 @@
 It is opened before a cluster is captured, so that nothing is requested that cannot be written.
 """
 
+import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ from kafka_lagoon.delta.lock import check_existing, locked
 from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store, use_ours
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.errors import ChecksFailed, ConfigError, NeedsSession, SchemaChanged, TableError
+from kafka_lagoon.folders import owner
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.settings import NO_PLACE, Settings
 from kafka_lagoon.tables.columns import Column
@@ -261,8 +263,20 @@ def check_writable(warehouse: Warehouse) -> None:
         if commit_lock := warehouse.lock_file("commit"):
             check_existing(commit_lock)
     except TableError as error:
-        raise ConfigError([f"warehouse: {error}"]) from error
+        # The name of the folder is in the settings, and that of the probe is not.
+        problem = str(error).replace(probe, warehouse.name)
+        raise ConfigError([f"warehouse: {problem}{_whose(warehouse)}"]) from error
     check_exclusion(warehouse.kernel.storage, warehouse.name)
+
+
+def _whose(warehouse: Warehouse) -> str:
+    """The owner of a folder of this machine that this user may not write to, and the cure; else nothing."""
+    folder = warehouse.kernel.storage.local(warehouse.name)
+    if folder is None or os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
+        return ""
+    with suppress(OSError):  # the folder does not exist, or is in another one that this user may not enter
+        return f": it belongs to user {owner(folder)}: let user {os.geteuid()} write to it"
+    return ""
 
 
 def _create_in_catalog(spark: SparkSession, settings: Settings) -> None:
