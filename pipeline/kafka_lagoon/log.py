@@ -36,19 +36,22 @@ def append_to(path: Path) -> None:
     A disk that becomes full keeps a part of an event. The next event, also of a later run, begins on a line of its own.
     """
     file = path.open("ab", buffering=0)  # without a buffer, whose rest Python would try to write again at the end
-    is_cut = _ends_within_a_line(path)
+    is_cut, is_failing = _ends_within_a_line(path), False
 
     def write(line: str) -> None:
-        """Print one line if an event cannot be written: a full disk neither ends a run nor shows a traceback."""
-        nonlocal is_cut
-        data, written = (f"\n{line}" if is_cut else line).encode(), 0
-        with suppress(OSError):
+        """Print one line if events cannot be written: a full disk neither ends a run nor shows a traceback."""
+        nonlocal is_cut, is_failing
+        data, written, cause = (f"\n{line}" if is_cut else line).encode(), 0, "only a part of it was"
+        try:
             written = file.write(data) or 0
+        except OSError as error:
+            cause = error.strerror or cause
         if written:
             is_cut = not data[:written].endswith(b"\n")
-        if written < len(data):
+        if written < len(data) and not is_failing:
             with suppress(OSError):  # standard error is often on the same disk
-                print("lagoon: --log-file: an event could not be written", file=sys.stderr)  # noqa: T201
+                print(f"lagoon: --log-file {path}: an event could not be written: {cause}", file=sys.stderr)  # noqa: T201
+        is_failing = written < len(data)
 
     _send_to(write)
 
