@@ -145,6 +145,24 @@ def listed(monkeypatch: pytest.MonkeyPatch, name: str, command: Command[Any], he
     monkeypatch.setitem(COMMANDS, name, Listed("scratch", "counts", heading, "sql"))  # type: ignore[index]  # a dictionary
 
 
+@pytest.mark.parametrize(
+    ("name", "meaning"),
+    [
+        ("kafka produce", "--timeout SECONDS longest time for each request, not for the whole input"),
+        ("kafka produce", "--json read and print one JSON object per record"),
+        ("kafka lag", "--timeout SECONDS longest time for the whole command"),
+        ("kafka transactions", "--topic A,B list the producers of these topics instead"),
+    ],
+)
+def test_a_shared_option_says_what_it_means_to_a_verb(
+    capsys: pytest.CaptureFixture[str], name: str, meaning: str
+) -> None:
+    """The time of `produce` is that of a request, and `transactions --topic` lists something else than transactions."""
+    with pytest.raises(SystemExit):
+        options_of(name, ["--help"])
+    assert meaning in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_verb_of_kafka_is_one_file_and_one_line(
     monkeypatch: pytest.MonkeyPatch, brokers: dict[int, FakeBroker], capsys: pytest.CaptureFixture[str]
 ) -> None:

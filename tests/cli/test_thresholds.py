@@ -48,7 +48,7 @@ def test_limits_of_another_command() -> None:
         argparse.ArgumentError, match=r"lost: is a limit of another command: lagoon lag --fail-above lost=5$"
     ):
         parser.parse_args(["--fail-above", "lost=5"])
-    assert " ".join(parser.format_help().split()).endswith("time: an age. Names of lagoon lag: lost")
+    assert " ".join(parser.format_help().split()).endswith("time: an age. Limits on lost: see lagoon lag")
     assert parser.parse_args(["--fail-above", "lag=5"]).fail_above == [Threshold("lag", 5)]
 
 

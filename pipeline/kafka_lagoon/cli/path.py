@@ -13,7 +13,7 @@ _NAMES = {
     "jobs": "folder of the job scripts, for spark-submit",
     "conf": "folder with spark-defaults.conf and log4j2.properties, for SPARK_CONF_DIR",
     "jars": "Delta's jars, separated by commas, for spark-submit --jars; downloaded if they are missing",
-    "classes": "folder of archived classes, with which JVMs on this machine start faster; writes it, which takes seconds",
+    "classes": "folder of archived classes, with which JVMs on this machine start faster; writes it, which takes half a minute",
     "kernels": "folder of the compiled decoder of this environment, for archives and images; compiled if it is missing",
 }
 

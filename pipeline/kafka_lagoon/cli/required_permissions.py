@@ -15,7 +15,7 @@ from kafka_lagoon.text import did_you_mean
 OF_JOBS: Mapping[str, Requirement] = {
     "snapshot": Requirement(
         permissions=required_permissions(),
-        remark="What only a table needs that `snapshot.skip_tables` names is not needed.",
+        remark="Permissions that only the tables of `snapshot.skip_tables` need are not needed.",
     ),
     "ingest": Requirement(
         permissions=(READ_TOPIC,),

@@ -71,7 +71,7 @@ def add_fail_above(
 ) -> None:
     """Declare `--fail-above`; `known` are the names with their units and meanings, `elsewhere` names of other commands."""
     others = "".join(
-        f". Names of {command}: {', '.join(name for name, of in elsewhere.items() if of == command and name not in known)}"
+        f". Limits on {', '.join(name for name, of in elsewhere.items() if of == command and name not in known)}: see {command}"
         for command in dict.fromkeys(elsewhere.values())
     )
     meanings = "; ".join(f"{name}: {meaning}" for name, (_, meaning) in known.items())

@@ -35,7 +35,7 @@ def select(state: FakeCluster) -> Iterator[Select]:
 
         def selected(*argv: str) -> ClusterContext:
             parser = argparse.ArgumentParser()
-            add_topic_option(parser)
+            add_topic_option(parser, "only these topics")
             return ClusterContext(cluster=cluster, options=parser.parse_args(argv), deadline=deadline)
 
         yield selected

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from kafka_lagoon.cli.arguments import add_flags
@@ -28,12 +29,12 @@ class ClusterContext:
     owners: Owners = NOBODY
 
 
-def _declare(parser: ArgumentParser) -> None:
-    add_cluster_options(parser)
+def _declare(parser: ArgumentParser, *, timeout: str, json: str) -> None:
+    add_cluster_options(parser, timeout)
     add_flags(
         parser,
         {
-            "--json": "print one JSON object per row, with exact numbers",
+            "--json": json,
             "--wide": "print more columns, and names in full length",
         },
     )
@@ -60,7 +61,16 @@ def _run(invocation: Invocation, answer: Callable[[ClusterContext], CommandOutpu
     return ask(lambda output: show(output, options))
 
 
-CLUSTER = Kind(declare=_declare, run=_run)
+def cluster_kind(
+    *,
+    timeout: str = "longest time for the whole command",
+    json: str = "print one JSON object per row, with exact numbers",
+) -> Kind[ClusterContext]:
+    """Make the kind of verbs; `timeout` and `json` say what these options mean to a verb."""
+    return Kind(declare=partial(_declare, timeout=timeout, json=json), run=_run)
+
+
+CLUSTER = cluster_kind()
 
 
 def refuse(*problems: str) -> None:

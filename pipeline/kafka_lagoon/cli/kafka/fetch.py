@@ -85,7 +85,9 @@ def _declare(parser: ArgumentParser) -> None:
         metavar="WHERE",
         help=f"start position (default: earliest; with --follow latest): {SPELLINGS}",
     )
-    parser.add_argument("--last", type=int, metavar="N", help="short for --from latest-N")
+    parser.add_argument(
+        "--last", type=int, metavar="N", help="the last N offsets of each partition; short for --from latest-N"
+    )
     parser.add_argument("-f", "--follow", action="store_true", help="wait for new records, until --timeout if given")
     parser.add_argument(
         "--by-time", action="store_true", help="merge all partitions by timestamp, the earliest record first"
@@ -94,7 +96,8 @@ def _declare(parser: ArgumentParser) -> None:
         "--isolation-level",
         choices=(READ_COMMITTED, READ_UNCOMMITTED),
         default=READ_COMMITTED,
-        help="default: read_committed",
+        help="read_committed leaves out records of aborted and open transactions, read_uncommitted prints them, too "
+        "(default: read_committed)",
     )
     parser.add_argument(
         "--fields",

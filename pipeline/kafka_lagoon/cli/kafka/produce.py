@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.cli.arguments import moment_argument
 from kafka_lagoon.cli.command import Command
-from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext, refuse
+from kafka_lagoon.cli.kafka.command import ClusterContext, cluster_kind, refuse
 from kafka_lagoon.cli.kafka.input_lines import bursts
 from kafka_lagoon.cli.kafka.line_writer import LineWriter, WrittenRecord
 from kafka_lagoon.cli.kafka.record_lines import json_parser, text_parser
@@ -46,8 +46,7 @@ input:
 partitions:
   A key chooses the same partition as in the Java client (murmur2). Records without a key go to one partition until
   their batch is written, and then to the next partition. Writing ends at the first refused record, with exit code 3; the
-  output names the lines that were written and those that were not. --timeout applies to each request here, not to the
-  whole input.
+  output names the lines that were written and those that were not.
 """
 
 
@@ -194,7 +193,10 @@ def _separator(text: str | None) -> bytes | None:
 
 
 COMMAND = Command(
-    kind=CLUSTER,
+    kind=cluster_kind(
+        timeout="longest time for each request, not for the whole input",
+        json="read and print one JSON object per record, with exact numbers",
+    ),
     summary="Writes records to a topic: the lines of standard input, or one --value.",
     examples=(
         "lagoon kafka produce orders -b kafka-1:9092 --key 17 --value shipped",

@@ -22,7 +22,7 @@ def add_topics(parser: ArgumentParser) -> None:
     add_topic_option(parser, "names of topics, separated by commas")
 
 
-def add_topic_option(parser: ArgumentParser, meaning: str = "only these topics; default: all") -> None:
+def add_topic_option(parser: ArgumentParser, meaning: str) -> None:
     """Declare the option `--topic` alone, for verbs whose arguments do not name topics."""
     parser.add_argument("--topic", type=names, metavar="A,B", help=meaning)
 

@@ -41,7 +41,7 @@ def _declare(parser: ArgumentParser) -> None:
         metavar="MS",
         help="only transactions that are open for longer (Kafka 3.8)",
     )
-    add_topic_option(parser)
+    add_topic_option(parser, "list the producers of these topics instead; excludes all other options but --open")
     parser.add_argument("--open", action="store_true", help="with --topic: only producers with an open transaction")
 
 

@@ -115,7 +115,7 @@ def _declare(parser: ArgumentParser) -> None:
         type=number_from(1),
         default=1,
         metavar="N",
-        help="days of history in which the begin of a finding is searched (default: 1); the others are shown as older",
+        help="look N days back for when a finding began (default: 1); if it is older, only that is shown",
     )
     parser.add_argument(
         "--only",
