@@ -113,6 +113,43 @@ def test_each_loss_is_a_row(tmp_path: Path) -> None:
     ]
 
 
+_MOVED_WHILE_LOST = """\
+== a consumer that commits what it had fetched before it was deleted, and groups that are set back
+snapshots | captured_at | slot
+1         | 17 10:00    | 17 10:00
+2         | 17 11:00    | 17 11:00
+3         | 17 12:00    | 17 12:00
+4         | 17 13:00    | 17 13:00
+
+consumer_lag | group_id | topic | topic_id | committed_offset | log_start_offset | records_lost
+1            | slow     | a     | A        | 100              | 300              | 200
+2            | slow     | a     | A        | 150              | 300              | 150
+3            | slow     | a     | A        | 150              | -                | -
+4            | slow     | a     | A        | 150              | 400              | 250
+1            | back     | a     | A        | 100              | 300              | 200
+2            | back     | a     | A        | 40               | 300              | 260
+1            | again    | a     | A        | 100              | 300              | 200
+2            | again    | a     | A        | 350              | 300              | 0
+3            | again    | a     | A        | 200              | 300              | 100
+4            | again    | a     | A        | 380              | 410              | 30
+1            | new      | a     | A        | 100              | 300              | 200
+2            | new      | a     | B        | 100              | 150              | 50
+"""
+
+
+def test_losses_that_last_do_not_overlap(tmp_path: Path) -> None:
+    """A commit that moves below the start of the log is of the same loss; after other progress it is of another one."""
+    assert _answer(tmp_path, "AS first_lost", _MOVED_WHILE_LOST) == [
+        ("back", "a", 0, 40, 260, "17 10:00", "17 11:00"),
+        ("slow", "a", 0, 150, 250, "17 10:00", "17 13:00"),
+        ("again", "a", 0, 100, 200, "17 10:00", "17 10:00"),
+        ("new", "a", 0, 100, 200, "17 10:00", "17 10:00"),
+        ("again", "a", 0, 200, 100, "17 12:00", "17 12:00"),
+        ("new", "a", 0, 100, 50, "17 11:00", "17 11:00"),
+        ("again", "a", 0, 380, 30, "17 13:00", "17 13:00"),
+    ]
+
+
 _READERS = """\
 == readers that subscribe by a pattern, or commit nothing
 snapshots | captured_at | slot
