@@ -150,6 +150,48 @@ def test_losses_that_last_do_not_overlap(tmp_path: Path) -> None:
     ]
 
 
+_ELECTIONS = """\
+== elections at midnight, a topic that is created at noon, and partitions without a leader since the day before
+snapshots | captured_at | slot
+1         | 18 23:00    | 18 23:00
+2         | 19 00:00    | 19 00:00
+3         | 19 23:00    | 19 23:00
+4         | 20 00:00    | 20 00:00
+5         | 20 23:00    | 20 23:00
+6         | 21 00:00    | 21 00:00
+
+partitions | topic    | topic_id | partition | leader_epoch | is_leaderless | is_preferred_leader
+1          | midnight | M        | 0         | 1            | false         | true
+2          | midnight | M        | 0         | 2            | false         | false
+3          | midnight | M        | 0         | 4            | false         | true
+4          | midnight | M        | 0         | 5            | false         | false
+5          | midnight | M        | 0         | 5            | false         | true
+6          | midnight | M        | 0         | 9            | false         | true
+3          | before   | B        | 0         | 1            | false         | true
+2          | before   | B        | 0         | 0            | true          | false
+4          | before   | B        | 0         | 1            | false         | true
+5          | before   | B        | 0         | 1            | false         | true
+4          | noon     | N        | 0         | 0            | false         | true
+5          | noon     | N        | 0         | 1            | false         | true
+3          | down     | D        | 0         | 6            | true          | false
+4          | down     | D        | 0         | 6            | true          | false
+5          | down     | D        | 0         | 6            | true          | false
+3          | gone     | G        | 0         | 6            | true          | false
+4          | old      | -        | 0         | -            | true          | -
+5          | old      | -        | 0         | -            | false         | true
+"""
+
+
+def test_elections_of_a_day_begin_at_the_snapshot_before_it(tmp_path: Path) -> None:
+    """Those of the days before and after do not count; a partition without a leader is shown without any election."""
+    assert _answer(tmp_path, "AS elections", _ELECTIONS) == [
+        ("down", 0, 0, 2, "20 00:00", "20 23:00"),
+        ("old", 0, None, 1, "20 00:00", "20 00:00"),
+        ("midnight", 0, 1, 0, "20 00:00", "20 00:00"),
+        ("noon", 0, 1, 0, None, None),
+    ]
+
+
 _READERS = """\
 == readers that subscribe by a pattern, or commit nothing
 snapshots | captured_at | slot
