@@ -8,10 +8,10 @@ import pytest
 
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot
 from kafka_lagoon.cli.thresholds import NOTHING_SELECTED
-from kafka_lagoon.text import printable
+from kafka_lagoon.text import duration, printable
 from tests.cli.tables.conftest import NOW_MS, Ask, group
 from tests.delta.lake import make_lake
-from tests.delta.samples import HOSTILE, HOUR_MS, lag_row, snapshot
+from tests.delta.samples import HOSTILE, HOUR_MS, NOON_MS, lag_row, snapshot
 from tests.effort import first
 
 pytestmark = pytest.mark.long
@@ -400,7 +400,7 @@ def test_no_snapshot_at_a_time(ask: Ask) -> None:
     ],
 )
 def test_a_late_snapshot_is_marked(previous: timedelta | None, minutes: int, warning: str) -> None:
-    """Only the newest one can be late: the line of an older one that --at chooses has no warning."""
+    """The newest one by its age now, one that --at chooses by its age then: it is no answer about the time of a gap."""
     taken = datetime(2026, 1, 5, 12, tzinfo=UTC)
     chosen = ChosenSnapshot(
         cluster="prod",
@@ -414,5 +414,21 @@ def test_a_late_snapshot_is_marked(previous: timedelta | None, minutes: int, war
         previous_at=previous and taken - previous,
     )
     now_ms = round((taken + timedelta(minutes=minutes)).timestamp() * 1000)
-    assert chosen.line(now_ms, is_newest=True).partition(" old")[2] == warning
-    assert "LATE" not in chosen.line(now_ms, is_newest=False)
+    for at_ms in (None, now_ms, now_ms + 1):
+        assert chosen.line(now_ms, at_ms).partition(" old")[2] == warning
+    words = warning.replace("LATE: ", f"LATE: {duration(minutes * 60_000)} old at the time of --at, ")
+    then = words.replace("none has followed", "none had followed").replace("only one", "first")
+    assert chosen.line(now_ms + HOUR_MS, now_ms).partition(" old")[2] == then
+    assert "LATE" not in chosen.line(now_ms + HOUR_MS, round(taken.timestamp() * 1000))
+
+
+def test_a_time_in_a_gap(tmp_path: Path, run: Ask) -> None:
+    """The snapshot before it is shown with its age at that time, and one of a cluster without a gap is not late."""
+    made = [snapshot(number, group("g"), status="complete") for number in (-9, -8, 2)]
+    made += [snapshot(number, group("g"), cluster="second", status="complete") for number in range(-9, 2)]
+    at_ms = NOON_MS - 2 * HOUR_MS + 60_000
+    shown = run("lag", "--at", str(at_ms), "--warehouse", str(make_lake(tmp_path, made)))
+    in_gap, complete = shown.out.splitlines()[:2]
+    late = ", LATE: 6h01m old at the time of --at, snapshots were 1h apart, and none had followed"
+    assert in_gap == f"default: snapshot of 2025-11-21T04:00:00.123Z, 10h11m old{late}"
+    assert complete == "second: snapshot of 2025-11-21T10:00:00.123Z, 4h11m old"

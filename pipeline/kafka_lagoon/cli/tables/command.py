@@ -310,13 +310,14 @@ def chosen_rows(context: TablesContext) -> Iterator[Rows]:
 
 def snapshot_rows(context: TablesContext) -> QueriedRows:
     """Return the chosen snapshots; people see one line for each."""
-    of = of_snapshots(context.snapshots)
+    of, at = of_snapshots(context.snapshots), context.options.at
+    at_ms = None if at is None else at.at_ms(context.now_ms)
     return QueriedRows(
         ask=context.ask,
         kind="snapshot",
         statement=f"SELECT {', '.join(COLUMNS)} FROM snapshots WHERE {of} ORDER BY cluster",  # noqa: S608  names of ours
         values=of.values,
-        lines=[printable(one.line(context.now_ms, is_newest=context.options.at is None)) for one in context.snapshots],
+        lines=[printable(one.line(context.now_ms, at_ms)) for one in context.snapshots],
     )
 
 

@@ -40,19 +40,26 @@ class ChosenSnapshot:
         """Return the time since the snapshot was taken."""
         return now_ms - round(self.captured_at.timestamp() * 1000)
 
-    def line(self, now_ms: int, *, is_newest: bool) -> str:
-        """Make a line for people: the snapshot, its age, and a warning if it is late or incomplete."""
-        parts = [
-            f"{self.cluster}: snapshot of {spelled_time(self.captured_at)}",
-            f"{duration(self.age_ms(now_ms))} old",
-        ]
-        interval_ms = self.interval_ms
-        if is_newest and self.age_ms(now_ms) > late_after_ms(interval_ms):
-            others = "it is the only one" if interval_ms is None else f"snapshots were {duration(interval_ms)} apart"
-            parts.append(f"LATE: {others}, and none has followed")
+    def line(self, now_ms: int, at_ms: int | None) -> str:
+        """Make a line for people: the snapshot, its age, and warnings if it was late at the time of --at, or is incomplete."""
+        age_ms = self.age_ms(now_ms)
+        parts = [f"{self.cluster}: snapshot of {spelled_time(self.captured_at)}", f"{duration(age_ms)} old"]
+        if late := self._late(age_ms, age_ms if at_ms is None else min(age_ms, self.age_ms(at_ms))):
+            parts.append(f"LATE: {late}")
         if self.is_partial:
             parts.append(f"INCOMPLETE: {counted(self.failures, 'failure')}, see table collection_failures")
         return ", ".join(parts)
+
+    def _late(self, age_ms: int, age_then_ms: int) -> str:
+        """Say that the snapshot is late now, or that it was when it had an earlier age; empty if not."""
+        interval_ms, is_now = self.interval_ms, age_then_ms == age_ms
+        if age_then_ms <= late_after_ms(interval_ms):
+            return ""
+        alone = "it is the only one" if is_now else "it is the first"
+        others = alone if interval_ms is None else f"snapshots were {duration(interval_ms)} apart"
+        if is_now:
+            return f"{others}, and none has followed"
+        return f"{duration(age_then_ms)} old at the time of --at, {others}, and none had followed"
 
     @property
     def is_partial(self) -> bool:
