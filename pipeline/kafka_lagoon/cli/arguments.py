@@ -161,14 +161,19 @@ def names(text: str) -> list[str]:
     raise argparse.ArgumentTypeError(f"{text!r} has no names: write them as A,B")
 
 
-def names_among(known: Collection[str]) -> Callable[[str], list[str]]:
-    """Parse names that are separated by commas; each must be in a list, in upper or lower case."""
+def names_among(known: Collection[str], elsewhere: Mapping[str, Collection[str]] = {}) -> Callable[[str], list[str]]:
+    """Parse names that are separated by commas; each must be in a list, in upper or lower case.
+
+    `elsewhere` has the names that other options take: the line that refuses such a name says so.
+    """
     spelled = {name.lower(): name for name in known}
+    options = {name.lower(): option for option, others in elsewhere.items() for name in others}
 
     def parse_names(text: str) -> list[str]:
         given = names(text)
         if unknown := [name for name in given if name.lower() not in spelled]:
-            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: there are {', '.join(known)}")
+            hints = [f"; {options[name.lower()]} takes {name}" for name in unknown if name.lower() in options]
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: there are {', '.join(known)}{''.join(hints)}")
         return [spelled[name.lower()] for name in given]
 
     return parse_names

@@ -75,6 +75,12 @@ def test_a_misspelt_filter_is_refused(filters: tuple[str, ...], capsys: pytest.C
     assert f"{filters[1].rpartition(',')[2]}: there are " in capsys.readouterr().err
 
 
+def test_a_state_is_no_type(capsys: pytest.CaptureFixture[str]) -> None:
+    """The line that refuses it names the option that takes it."""
+    assert main(["kafka", "groups", "-b", "127.0.0.1:1", "--type", "empty"]) == 2
+    assert "; --state takes empty; see" in capsys.readouterr().err
+
+
 def test_groups_that_may_be_hidden_are_said(state: FakeCluster, ask: Ask) -> None:
     """Without DESCRIBE on the cluster the list of groups is marked as filtered; commits are always marked."""
     state.cluster_operations, state.acls = 0, (OF_SOMEBODY,)

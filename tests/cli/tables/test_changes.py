@@ -150,6 +150,8 @@ def test_a_passed_limit_is_exit_3(ask: Ask, limits: str, line: str | None) -> No
     ("argv", "line"),
     [
         (("--type", "remvoed"), f"--type: remvoed: there are {', '.join(TYPES)}; see"),
+        (("--type", "Config,x"), f"--type: Config, x: there are {', '.join(TYPES)}; --entity takes Config; see"),
+        (("--entity", "added"), f"--entity: added: there are {', '.join(ENTITIES)}; --type takes added; see"),
         (("--entity", "topic,topics"), f"--entity: topics: there are {', '.join(ENTITIES)}; see"),
         (("--between", "a,b", "--entity", "topics"), f"--entity: topics: there are {', '.join(ENTITIES)}; see"),
         (

@@ -35,10 +35,16 @@ class ListedGroupRow:
 def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("--pattern", type=pattern, metavar="REGEX", help="only groups whose whole id matches")
     parser.add_argument(
-        "--type", type=names_among(TYPES), metavar="A,B", help=f"only groups of these types: {', '.join(TYPES)}"
+        "--type",
+        type=names_among(TYPES, {"--state": STATES}),
+        metavar="A,B",
+        help=f"only groups of these types: {', '.join(TYPES)}",
     )
     parser.add_argument(
-        "--state", type=names_among(STATES), metavar="A,B", help=f"only groups in these states: {', '.join(STATES)}"
+        "--state",
+        type=names_among(STATES, {"--type": TYPES}),
+        metavar="A,B",
+        help=f"only groups in these states: {', '.join(STATES)}",
     )
 
 

@@ -93,11 +93,14 @@ def _declare(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--group", type=names, metavar="A,B", help="only these groups")
     parser.add_argument(
-        "--type", type=names_among(TYPES), metavar="A,B", help=f"only these types of changes: {', '.join(TYPES)}"
+        "--type",
+        type=names_among(TYPES, {"--entity": ENTITIES}),
+        metavar="A,B",
+        help=f"only these types of changes: {', '.join(TYPES)}",
     )
     parser.add_argument(
         "--entity",
-        type=names_among(ENTITIES),
+        type=names_among(ENTITIES, {"--type": TYPES}),
         metavar="A,B",
         help=f"only changes of these entities: {', '.join(ENTITIES)}",
     )
