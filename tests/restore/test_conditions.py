@@ -1,5 +1,6 @@
 """A condition depends on the record alone, and faulty conditions are refused first."""
 
+import re
 import time
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.restore.conditions import columns_in, faults_of, matching
 from tests.restore.lake import records
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
@@ -99,6 +102,16 @@ def test_rows_keep_their_order() -> None:
 
     table = pa.Table.from_batches([records([5, 3, 9, 7], key=[b"a", None, b"a", b"b"])])
     assert matching(table, "key = 'a'::BLOB")["offset"].to_pylist() == [5, 9]
+
+
+@pytest.mark.parametrize(("text", "key"), [("Zoë", "Zoë".encode()), (r"a\x41", rb"a\x41"), ("k1", b"k1")])
+def test_the_condition_of_the_page(text: str, key: bytes) -> None:
+    """It finds keys that are not ASCII, or have a backslash, which a cast to BLOB refuses or reads as another byte."""
+    (condition,) = re.findall(r'--where "(key = [^"]*)"', (ROOT / "docs" / "restore.md").read_text("utf-8"))
+    table = pa.Table.from_batches([records([5, 3], key=[key, b"aA"])])
+    wanted = condition.replace("k1", text)
+    assert faults_of(wanted) == []
+    assert matching(table, wanted)["offset"].to_pylist() == [5]
 
 
 @pytest.mark.parametrize(
