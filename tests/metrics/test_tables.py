@@ -12,7 +12,7 @@ from kafka_lagoon.metrics.snapshots import snapshot_facts, snapshot_samples
 from kafka_lagoon.tables.cluster_rows import BrokerRow, ConfigRow, PartitionRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow
 from kafka_lagoon.tables.owner_rows import ExpectedGroupRow, OwnerRow
-from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow
 from kafka_lagoon.tables.table_states import table_state
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOSTILE, NOON_MS, lag_row, row, snapshot
@@ -72,7 +72,14 @@ UNKNOWN = (
     row(BrokerRow, broker_id=1),
     row(PartitionRow, topic="orders", replicas=(1,), is_under_replicated=False, is_leaderless=False),
 )
-OTHER = snapshot(1, *_facts()[:10], *UNKNOWN, status="complete", cluster="second", groups=0, tables=(REFUSED,))
+PROVEN = (
+    row(CoverageRow, api="Metadata", requests=1, visibility="complete"),
+    row(CoverageRow, api="ListGroups", requests=1, visibility="filtered"),
+    row(CoverageRow, api="OffsetFetch", requests=1, visibility="unknown"),
+)
+OTHER = snapshot(
+    1, *_facts()[:10], *UNKNOWN, *PROVEN, status="complete", cluster="second", topics=1, groups=0, tables=(REFUSED,)
+)
 OLD = snapshot(1, *_facts(), lag_row("gone", "orders", 0, lag=7), status="complete")
 
 
@@ -138,6 +145,34 @@ def test_what_is_not_known_has_no_sample() -> None:
     assert shown("unknown_min_isr_partitions") == (2, 1)
     assert shown("under_replicated_partitions") == (2, 0)
     assert shown("groups") == (5, None)
+
+
+@pytest.mark.parametrize(
+    ("visibility", "shown"),
+    [
+        ("complete", (0, 0, 0, 0, 1)),
+        ("filtered", (None, None, None, None, 0)),
+        ("unknown", (None, None, None, None, 0)),
+    ],
+)
+def test_an_empty_list_that_may_be_hidden_has_no_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], visibility: str, shown: tuple[float | None, ...]
+) -> None:
+    """Brokers show a user without permissions empty lists without an error: 0 is known only of a list that is proven."""
+    listed = [row(CoverageRow, api=api, requests=1, visibility=visibility) for api in ("Metadata", "ListGroups")]
+    taken = snapshot(1, *listed, row(BrokerRow, broker_id=1, is_fenced=False), status="complete", brokers=1)
+    samples = parsed(exposition(snapshot_samples(snapshot_facts(taken), 9, 9)))
+    names = ("groups", "topics", "partitions", "leaderless_partitions")
+    of = {"kafka_cluster": "default"}
+    assert (
+        *(value(samples, f"lagoon_snapshot_{name}", **of) for name in names),
+        value(samples, "lagoon_snapshot_list_proven", **of, list="groups"),
+    ) == shown
+    assert value(samples, "lagoon_snapshot_brokers", **of) == 1
+    assert value(samples, "lagoon_snapshot_fenced_brokers", **of) == 0
+    make_lake(tmp_path, (taken,))
+    assert main(["metrics", "--warehouse", str(tmp_path)]) == 0
+    assert parsed(capsys.readouterr().out) == samples
 
 
 def test_owners_and_expectations_have_samples() -> None:

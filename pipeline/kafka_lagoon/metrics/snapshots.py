@@ -11,7 +11,7 @@ from kafka_lagoon.tables import state_tables, table_states
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
 from kafka_lagoon.tables.owner_rows import TOPIC
 from kafka_lagoon.tables.row_columns import column_of
-from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, Snapshot
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot
 
 _CLUSTER = ("kafka_cluster",)
 PUBLISHED = Metric(
@@ -39,6 +39,12 @@ UNKNOWN_FENCED = Metric(
 TOPICS = Metric("lagoon_snapshot_topics", "Topics.", _CLUSTER)
 PARTITIONS = Metric("lagoon_snapshot_partitions", "Partitions.", _CLUSTER)
 GROUPS = Metric("lagoon_snapshot_groups", "Groups that brokers listed; no sample if no list could be read.", _CLUSTER)
+LIST_PROVEN = Metric(
+    "lagoon_snapshot_list_proven",
+    "1 if the list of topics, or of groups, is proven to be whole, 0 if brokers may hide some for want of permissions; "
+    "of an empty list that is not proven no numbers have samples.",
+    (*_CLUSTER, "list"),
+)
 UNDER_REPLICATED = Metric(
     "lagoon_snapshot_under_replicated_partitions", "Partitions with fewer replicas in sync than replicas.", _CLUSTER
 )
@@ -71,10 +77,20 @@ COUNTED: Mapping[Metric, tuple[str, str]] = {
 }
 _NULLS: Mapping[Metric, Metric] = {FENCED: UNKNOWN_FENCED, UNDER_MIN_ISR: UNKNOWN_MIN_ISR}
 
+# Lists by the API that returns them, as in table coverage, and the metrics that count their items.
+_LISTS = {"Metadata": "topics", "ListGroups": "groups"}
+_OF_LISTS: Mapping[str, tuple[Metric, ...]] = {
+    "topics": (TOPICS, PARTITIONS, UNDER_REPLICATED, UNDER_MIN_ISR, UNKNOWN_MIN_ISR, LEADERLESS),
+    "groups": (GROUPS,),
+}
+
 
 @frozen
 class SnapshotFacts:
-    """The numbers that the metrics of a snapshot show; `counts` are by metric (None: unknown), `failures` by error."""
+    """The numbers that the metrics of a snapshot show; `counts` are by metric (None: unknown), `failures` by error.
+
+    `proven` has the lists of topics and groups that were requested, and False for those of which permissions may hide a part.
+    """
 
     cluster: str
     captured_at_ms: int
@@ -82,6 +98,7 @@ class SnapshotFacts:
     is_complete: bool
     counts: Mapping[Metric, int | None]
     failures: Mapping[str, int]
+    proven: Mapping[str, bool]
     groups: Mapping[str, GroupFacts] = field(default_factory=dict)
     topic_owners: Mapping[str, str] = field(default_factory=dict)
 
@@ -107,6 +124,7 @@ def snapshot_facts(snapshot: Snapshot) -> SnapshotFacts:
         is_complete=published.status == "complete",
         counts=counts,
         failures=Counter(column_of(snapshot.of(CollectionFailureRow), "error_name")),
+        proven=proven_lists((row.api, row.visibility) for row in snapshot.of(CoverageRow)),
         groups=group_facts(snapshot),
         topic_owners=owners_of(snapshot, TOPIC),
     )
@@ -123,6 +141,25 @@ def groups_of(listed: int, outcome: str | None) -> int | None:
     return None if outcome == table_states.FAILED else listed
 
 
+def proven_lists(coverage: Iterable[tuple[str, str | None]]) -> dict[str, bool]:
+    """The lists of topics and groups, from the APIs and visibilities of table coverage: True if all of a list is visible."""
+    proven: dict[str, bool] = {}
+    for api, visibility in coverage:
+        if api in _LISTS and visibility is not None:
+            proven[_LISTS[api]] = visibility == "complete" and proven.get(_LISTS[api], True)
+    return proven
+
+
+def _hidden(facts: SnapshotFacts) -> set[Metric]:
+    """The metrics of empty lists that are not proven: all of the list may be hidden, so that 0 is not known."""
+    return {
+        metric
+        for name, (number, *others) in _OF_LISTS.items()
+        if not facts.counts[number] and not facts.proven.get(name, False)
+        for metric in (number, *others)
+    }
+
+
 def snapshot_samples(facts: SnapshotFacts, max_groups: int, max_topics: int) -> Iterator[Sample]:
     """The samples of one snapshot, of at most `max_groups` of its groups, and of `max_topics` topics with an owner."""
     cluster = facts.cluster
@@ -132,7 +169,10 @@ def snapshot_samples(facts: SnapshotFacts, max_groups: int, max_topics: int) -> 
     yield Sample(COMPLETE, (cluster,), facts.is_complete)
     for error, count in sorted(facts.failures.items()):
         yield Sample(FAILURES, (cluster, error), count)
-    yield from (Sample(metric, (cluster,), count) for metric, count in facts.counts.items() if count is not None)
+    hidden = _hidden(facts)
+    known = {metric: count for metric, count in facts.counts.items() if count is not None and metric not in hidden}
+    yield from (Sample(metric, (cluster,), count) for metric, count in known.items())
+    yield from (Sample(LIST_PROVEN, (cluster, name), proven) for name, proven in facts.proven.items())
     yield from group_samples(cluster, facts.groups, max_groups, facts.captured_at_ms)
     for topic, owner in sorted(facts.topic_owners.items())[:max_topics]:
         yield Sample(TOPIC_INFO, (cluster, topic, owner), 1)

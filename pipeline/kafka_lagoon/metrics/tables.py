@@ -26,6 +26,7 @@ RELATIONS = frozenset(
         "consumer_groups_published",
         "consumer_lag_published",
         "collection_failures",
+        "coverage",
         "loss_ahead",
         "owners_published",
         "expected_groups_published",
@@ -70,6 +71,7 @@ def _facts(ask: Ask, newest: Mapping[str, Any]) -> SnapshotFacts:
     failures = _of_snapshot(
         ask, "SELECT error_name, count(*) AS failures FROM collection_failures WHERE {} GROUP BY error_name", newest
     )
+    listed = _of_snapshot(ask, "SELECT DISTINCT api, visibility FROM coverage WHERE {} ORDER BY api DESC", newest)
     return SnapshotFacts(
         cluster=newest["cluster"],
         captured_at_ms=newest["captured_ms"],
@@ -77,6 +79,7 @@ def _facts(ask: Ask, newest: Mapping[str, Any]) -> SnapshotFacts:
         is_complete=newest["status"] == "complete",
         counts=counted,
         failures={failure["error_name"]: failure["failures"] for failure in failures},
+        proven=snapshots.proven_lists((row["api"], row["visibility"]) for row in listed),
         groups=_groups(ask, newest),
         topic_owners=_owners(ask, TOPIC, newest),
     )
