@@ -143,9 +143,9 @@ def _write_tests_of_altered_alerts(folder: Path, altered: str) -> None:
     names = {new["alert"] for old, new in zip(rules(), group["rules"], strict=True) if new != old}
     if names:
         group["rules"] = [rule for rule in group["rules"] if rule["alert"] in names]
-        for one in unit_tests["tests"]:
-            one["alert_rule_test"] = [test for test in one["alert_rule_test"] if test["alertname"] in names]
-        unit_tests["tests"] = [one for one in unit_tests["tests"] if one["alert_rule_test"]]
+        for case in unit_tests["tests"]:
+            case["alert_rule_test"] = [test for test in case["alert_rule_test"] if test["alertname"] in names]
+        unit_tests["tests"] = [case for case in unit_tests["tests"] if case["alert_rule_test"]]
     (folder / "rules.yml").write_text(yaml.safe_dump(content))
     (folder / "test.yml").write_text(yaml.safe_dump(unit_tests | {"rule_files": [str(folder / "rules.yml")]}))
 

@@ -310,8 +310,8 @@ def chosen_rows(context: TablesContext) -> Iterator[Rows]:
 
 def snapshot_rows(context: TablesContext) -> QueriedRows:
     """Return the chosen snapshots; people see one line for each."""
-    of, at = of_snapshots(context.snapshots), context.options.at
-    at_ms = None if at is None else at.at_ms(context.now_ms)
+    of, requested = of_snapshots(context.snapshots), context.options.at
+    at_ms = None if requested is None else requested.at_ms(context.now_ms)
     return QueriedRows(
         ask=context.ask,
         kind="snapshot",
