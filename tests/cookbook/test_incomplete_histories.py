@@ -192,6 +192,46 @@ def test_elections_of_a_day_begin_at_the_snapshot_before_it(tmp_path: Path) -> N
     ]
 
 
+_UNKNOWN_ENDS = """\
+== a topic of which a partition has no leader for an hour, and one of which nothing is known
+snapshots | captured_at | slot
+1         | 18 10:00    | 18 10:00
+2         | 18 11:00    | 18 11:00
+3         | 18 12:00    | 18 12:00
+4         | 18 13:00    | 18 13:00
+
+partitions | topic | topic_id | partition | leader_id
+1          | a     | A        | 0         | 1
+1          | a     | A        | 1         | 1
+2          | a     | A        | 0         | 1
+2          | a     | A        | 1         | 1
+3          | a     | A        | 0         | 1
+3          | a     | A        | 1         | -
+4          | a     | A        | 0         | 1
+4          | a     | A        | 1         | 1
+4          | new   | N        | 0         | 1
+
+partition_offsets | topic | topic_id | partition | log_start_offset | high_watermark | read_at
+1                 | a     | A        | 0         | 0                | 0              | 18 10:00
+1                 | a     | A        | 1         | 0                | 0              | 18 10:00
+2                 | a     | A        | 0         | 0                | 7200           | 18 11:00
+2                 | a     | A        | 1         | 0                | 7200           | 18 11:00
+3                 | a     | A        | 0         | 0                | 14400          | 18 12:00
+3                 | a     | A        | 1         | -                | -              | -
+4                 | a     | A        | 0         | 0                | 21600          | 18 13:00
+4                 | a     | A        | 1         | 0                | 21600          | 18 13:00
+4                 | new   | N        | 0         | 0                | 5              | 18 13:00
+"""
+
+
+def test_a_mean_is_of_whole_topics(tmp_path: Path) -> None:
+    """Two partitions with two records per second each make four, also if one of them is unknown for most of the time."""
+    assert _answer(tmp_path, "AS mean_per_second", _UNKNOWN_ENDS) == [
+        ("a", 4.0, 4.0, None, 28800, 50.0),
+        ("new", None, None, None, None, 0.0),
+    ]
+
+
 _READERS = """\
 == readers that subscribe by a pattern, or commit nothing
 snapshots | captured_at | slot
