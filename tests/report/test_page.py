@@ -22,8 +22,10 @@ from kafka_lagoon.report.page import ClusterPage, age_tile, cluster_page, render
 from kafka_lagoon.report.page_tables import DeclaredSection, PageTable, Section
 from kafka_lagoon.report.scope import Scope, scopes
 from kafka_lagoon.runs.report import Report
+from kafka_lagoon.tables.snapshot_rows import CoverageRow
 from kafka_lagoon.text import printable
-from tests.delta.samples import HOUR_MS, NOON_MS
+from tests.delta.lake import make_lake
+from tests.delta.samples import HOUR_MS, NOON_MS, row, snapshot
 from tests.documents import documents
 from tests.effort import first
 from tests.report.history import CLOSING, HUGE, LAST, RIGHT_TO_LEFT, SCRIPT
@@ -151,6 +153,17 @@ def test_zero_of_an_incomplete_snapshot_is_not_quiet(ask: Ask) -> None:
     made = cluster_page(scopes(ask, ["default"], NOON_MS + 3 * HOUR_MS, 24)[0])
     (offline,) = [one for one in made.tiles if one.label == "Offline partitions"]
     assert (offline.level, offline.note) == ("unknown", "the snapshot is incomplete")
+
+
+@pytest.mark.parametrize(("visibility", "is_known"), [("complete", True), ("filtered", False), ("unknown", False)])
+def test_an_empty_list_that_may_be_hidden_is_a_concern(tmp_path: Path, visibility: str, is_known: bool) -> None:
+    """Zero of everything is no good news if permissions may hide all of it."""
+    listed = [row(CoverageRow, api=api, requests=1, visibility=visibility) for api in ("Metadata", "ListGroups")]
+    make_lake(tmp_path, (snapshot(1, *listed, status="complete"),))
+    with opened(tmp_path, page.RELATIONS) as ask:
+        concerns = cluster_page(scopes(ask, ["default"], None, 24)[0]).concerns
+    lines = [one.text.rpartition(": ")[2] for one in concerns if one.text.startswith("lists ")]
+    assert lines == ([] if is_known else ["ListGroups, Metadata"])
 
 
 def test_the_age_of_the_snapshot(report: Report) -> None:

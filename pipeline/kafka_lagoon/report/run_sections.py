@@ -150,7 +150,12 @@ def _concerns(scope: Scope, short: Sequence[data.ShortList]) -> Iterator[Concern
     if snapshot.status != "complete":
         text = f"the snapshot is incomplete: {counted(snapshot.failures, 'failure')}, so this page may lack something"
         yield Concern(level="warning", text=text)
-    filtered = [one.api for one in short if one.visibility == "filtered"]
+    numbers = {"ListGroups": snapshot.groups, "Metadata": snapshot.topics}
+    empty = [one.api for one in short if one.visibility not in (None, "complete") and numbers.get(one.api) == 0]
+    if empty:
+        text = f"lists are empty, or not visible, so nothing is known of what they may have: {', '.join(empty)}"
+        yield Concern(level="warning", text=text)
+    filtered = [one.api for one in short if one.visibility == "filtered" and one.api not in empty]
     if filtered:
         text = f"lists may be short, for permissions are missing: {', '.join(filtered)}"
         yield Concern(level="warning", text=text)
