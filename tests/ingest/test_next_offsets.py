@@ -10,7 +10,7 @@ from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import EpochRange
 from kafka_lagoon.fetch.offset_specs import EARLIEST, LATEST, AtOffset, AtTime, BeforeEnd
 from kafka_lagoon.fetch.ranges import Position
-from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, from_json, to_json
+from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, from_json, to_json, with_examined
 
 FILE = PendingFile(name="ingest_date=2026-11-21/a.parquet", size=3, rows=2, modified_at_ms=1)
 RUN = LastRun(
@@ -111,3 +111,11 @@ def test_next_offsets_of_a_release_that_examined_nothing():
     stored = json.loads(to_json(NextOffsets(last_run=RUN, examined={"record_ranges": 3})))
     del stored["examined"]
     assert from_json(json.dumps(stored)) == NextOffsets(last_run=RUN)
+
+
+def test_how_far_the_commits_of_others_were_examined():
+    """Up to the version that a later run stored, else to that which the last run built on; before the first run none is known."""
+    examined = with_examined(NextOffsets(last_run=RUN), {"records": 15, "record_ranges": 3}, 4)
+    assert examined == NextOffsets(last_run=RUN, examined={"records": 15, "record_ranges": 3}, problems_run=4)
+    assert [one.examined_records for one in (examined, NextOffsets(last_run=RUN), NextOffsets())] == [15, 12, 0]
+    assert with_examined(NextOffsets(), {"records": 15}, 4) == NextOffsets()
