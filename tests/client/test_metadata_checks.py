@@ -58,6 +58,13 @@ def test_an_address_that_cannot_be(odd: MetadataBroker) -> None:
     assert lines == [f"broker {odd.node_id}: ADDRESS_REFUSED"]
 
 
+def test_the_first_and_the_last_of_what_can_be() -> None:
+    """Broker 0 is a broker as any other, and so is one on the highest port; the next port is none."""
+    response, lines = checked(broker(0, port=65_535), broker(1, port=1), broker(2, port=65_536))
+    assert response.brokers == (broker(0, port=65_535), broker(1, port=1))
+    assert lines == ["broker 2: ADDRESS_REFUSED"]
+
+
 @pytest.mark.parametrize("name", ["../x", "..", "", None, "a\x1b[2J", "a\udcff", "a" * 250])
 def test_a_name_that_no_topic_has(name: str | None) -> None:
     """The topic is left out, others stay, and the message can be printed safely."""
