@@ -147,6 +147,26 @@ def test_a_topic_that_deletes_nothing(state: FakeCluster, connect: Callable[[], 
     assert defaults == {"cleanup.policy": "", "retention.ms": "1"}
 
 
+def test_retention_of_brokers_in_hours(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """Brokers without log.retention.ms delete by log.retention.hours, and so a new topic deletes what is older."""
+    state.configs[BROKER, "1"] = {"log.retention.hours": "168"}
+    defaults = default_configs(connect(), Deadline.after(CLOCK, 5_000))
+    assert defaults == {"retention.ms": str(7 * DAY_MS)}
+
+
+def test_topics_whose_configs_are_refused(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """They are a failure, and no configs are known: nothing is taken for a default."""
+
+    def refused(response: DescribeConfigsResponse) -> DescribeConfigsResponse:
+        return replace(response, results=tuple(replace(one, error_code=29, configs=()) for one in response.results))
+
+    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(refused), times=1_000))
+    described, failures = describe_target(connect(), ["orders"], Deadline.after(CLOCK, 5_000))
+    orders = described["orders"]
+    assert orders is not None
+    assert (orders.configs, [one.name for one in failures]) == ({}, ["TOPIC_AUTHORIZATION_FAILED"])
+
+
 def test_configs_that_a_release_has_removed(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
     """A broker that does not have its own value of a config refuses it for topics; one that does not answer may take all."""
     state.configs[BROKER, "1"] = {"log.message.format.version": "2.8-IV1", "log.retention.ms": "1"}
@@ -204,6 +224,7 @@ def test_records_of_a_restore_are_known() -> None:
     [
         ({"message.timestamp.type": "LogAppendTime", "retention.ms": "1"}, "LogAppendTime gives records the time"),
         ({"retention.ms": str(7 * DAY_MS)}, f"retention.ms={7 * DAY_MS} deletes segments"),
+        ({"retention.ms": "0"}, "retention.ms=0 deletes segments"),
     ],
 )
 def test_changes_are_accepted_or_not(configs: dict[str, str], words: str) -> None:
