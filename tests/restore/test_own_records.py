@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.errors import TargetChanged
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import BrokerError, TargetChanged
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.kafka_settings import KafkaSettings
@@ -19,7 +21,7 @@ from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.records.encoding import TRANSACTIONAL, Producer, encode_batch
 from kafka_lagoon.restore import partition_writer, tasks
 from kafka_lagoon.restore.offset_map import OffsetRange
-from kafka_lagoon.restore.own_records import find_own_records
+from kafka_lagoon.restore.own_records import find_own_records, last_sequences
 from kafka_lagoon.restore.plan import PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Position
 from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, _Written, restore_partitions
@@ -156,6 +158,34 @@ def test_a_target_that_ends_before_what_was_restored(
     target.log_start_offset = 3
     with pytest.raises(TargetChanged, match="no longer has all records that were written since offset 0"):
         own_offsets(connect(), log)
+
+
+def test_a_target_that_cannot_be_read(
+    state: FakeCluster, connect: Callable[[], Cluster], target: FakePartition, attempt: Attempt
+) -> None:
+    """The records before the failure are not taken for all: an attempt would write those after it again."""
+    attempt()
+
+    def refuse(partition: Any) -> None:
+        partition.error_code, partition.records = 29, b""
+
+    state.faults.append(Fault(FETCH.key, altered(refuse), times=1_000))
+    with pytest.raises(BrokerError, match="TOPIC_AUTHORIZATION_FAILED"):
+        own_offsets(connect(), LogBounds(log_start_offset=0, high_watermark=20, last_stable_offset=20, end=20))
+    result = attempt()
+    assert "TOPIC_AUTHORIZATION_FAILED" in str(result.failure)
+    assert (result.position, result.ranges, target.high_watermark) == (BEGIN, [], RECORDS)
+
+
+def test_sequence_numbers_of_others(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """A leader names all producers of a partition; those of others say nothing about the restore."""
+    producers = [ProducerState(producer_id=one, producer_epoch=0, last_sequence=9) for one in (PRODUCER_ID - 1, 7)]
+    state.producers["t", 0] = tuple(producers)
+    partition = TopicPartition("t", 0)
+    ask = partial(last_sequences, connect(), [partition], PRODUCER_ID)
+    assert ask(Deadline.after(CLOCK, 2_000)) == ({partition: None}, {})
+    state.producers["t", 0] += (ProducerState(producer_id=PRODUCER_ID, producer_epoch=0, last_sequence=4),)
+    assert ask(Deadline.after(CLOCK, 2_000)) == ({partition: 4}, {})
 
 
 @pytest.mark.parametrize("is_remembered", [True, False])
