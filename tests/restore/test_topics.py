@@ -1,6 +1,7 @@
 """Topics, configs and ACLs of a snapshot become actions for another cluster; what cannot be transferred is named."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -154,6 +155,8 @@ def test_configs_that_the_target_has_no_more(ask: Ask) -> None:
     assert "topic orders: without retention.ms: brokers of the target do not have it any more" in notes
     _, notes = topic_actions(topics, names, brokers=3, with_configs=False, removed=["old"])
     assert notes[-1] == "topic plain: without its configs old"
+    _, notes = topic_actions([replace(topics[1], configs={})], names, brokers=3, with_configs=False)
+    assert notes == []
 
 
 def test_too_few_brokers(ask: Ask) -> None:
@@ -182,6 +185,8 @@ def test_acls_of_topics_and_groups(ask: Ask) -> None:
         "ACL ALLOW User:alice READ topic PREFIXED ord from *: is not about copy, as the topic is called in the target",
     ]
     assert saved_acls(ask, SNAPSHOT, {"nothing": "nothing"})[0] == []
+    _, notes = saved_acls(ask, SNAPSHOT, {"orders": "orders-copy"})
+    assert [note for note in notes if "is not about" in note] == []  # the prefix matches it still
 
 
 def test_names_are_looked_up_for_each_acl() -> None:
