@@ -168,12 +168,34 @@ def test_a_partition_that_a_new_topic_lacks_costs_the_topic_only(state: FakeClus
     ]
 
 
-def test_an_offset_in_an_open_transaction_is_waited_for(state: FakeCluster, connect: Connect):
-    """The offset is after the end for read_committed, and still in the log: later runs start there."""
+@pytest.mark.parametrize("offset", [7, 10])
+def test_an_offset_in_an_open_transaction_is_waited_for(state: FakeCluster, connect: Connect, offset: int):
+    """The offset is after the end for read_committed, and in the log or at its end: later runs start there."""
     log = state.topics["t"].partitions[0]
     log.high_watermark, log.last_stable_offset = 10, 4
-    result = planned(connect, spec("t", offsets={TopicPartition("t", 0): 7}))
-    assert (spans(result), events(result)) == ([], [("t", 0, 7, 7, None)])
+    result = planned(connect, spec("t", offsets={TopicPartition("t", 0): offset}))
+    assert (spans(result), events(result)) == ([], [("t", 0, offset, offset, None)])
+
+
+@pytest.mark.parametrize("offset", [7, 10])
+def test_a_partition_that_did_not_answer_and_has_an_open_transaction(state: FakeCluster, connect: Connect, offset: int):
+    """Its start is waited for in the same way, and is not refused: from the earliest offset it would read what nobody wants."""
+    partition = state.add_topic("led", 2, end=10).partitions[1]
+    partition.leader_id, partition.last_stable_offset = -1, 4
+    archived = reconcile(RUN, planned(connect, spec("led", offsets={TopicPartition("led", 1): offset})), []).topics
+    partition.leader_id = 1
+    result = planned(connect, spec("led"), archived)
+    assert (result.failures, events(result)) == ([], [("led", 1, offset, offset, None)])
+
+
+def test_archived_partitions_without_news_are_no_unstarted_partitions(state: FakeCluster, connect: Connect):
+    """Their next offsets stay, also those of a partition that does not answer: started again, it would be read twice."""
+    state.topics["t"].partitions[0].high_watermark = 100
+    state.add_topic("led", 2, end=100).partitions[1].leader_id = -1
+    archived = archived_to(state, 100) | archived_to(state, 100, 100, topic="led")
+    result = planned(connect, spec("t", "led", start=LATEST), archived)
+    assert (spans(result), result.unstarted) == ([], {})
+    assert reconcile(RUN, result, []).topics == archived
 
 
 def test_a_named_partition_without_a_leader_is_no_stranger(state: FakeCluster, connect: Connect):
