@@ -145,9 +145,10 @@ def test_brokers_that_say_different_things(state: FakeCluster, connect: Connect,
 
 
 def test_a_topic_that_agrees_costs_no_request(state: FakeCluster, connect: Connect, archived: Mapping[str, Archived]):
-    """A topic that is archived as deleted, or that we may not describe, contradicts nothing."""
+    """A new topic contradicts nothing, nor does one that is archived as deleted, or that we may not describe."""
+    state.add_topic("new", 1)
     cluster = connect()
-    answer = cluster.refresh({"u", "gone"}, soon())
+    answer = cluster.refresh({"u", "gone", "new"}, soon())
     known = {**archived, "gone": Archived(topic_id="g", partitions={})}
     state.requests.clear()
     believed_topics(cluster, {topic.name or "": topic for topic in answer.topics}, known, soon())
@@ -155,6 +156,17 @@ def test_a_topic_that_agrees_costs_no_request(state: FakeCluster, connect: Conne
     (topic,) = (topic for topic in answer.topics if topic.name == "u")
     topic.error_code = 29  # type: ignore[misc]
     assert not contradicts(topic, archived["u"])
+
+
+def test_a_deleted_topic_that_only_some_brokers_have_again(state: FakeCluster, connect: Connect):
+    """A broker that does not know it yet says what is archived, and hides the new topic from no run: a later run asks again."""
+    known = {"u": Archived(topic_id="g", partitions={})}
+    state.add_topic("u", 3).topic_id = OLD_ID
+    cluster = connect()
+    state.faults.append(Fault(METADATA.key, Altered(unknown), node_id=2, times=1000))
+    answer = ask_every_broker(cluster, {"u"}, soon(), [1])[1]
+    (said,) = believed_topics(cluster, {"u": answer.topics[0]}, known, soon()).unconfirmed.values()
+    assert "broker 2: no such topic" in said
 
 
 def test_answers_about_many_topics_are_put_in_order_once(connect: Connect):
@@ -185,14 +197,17 @@ def test_brokers_without_ids_contradict_nobody():
     assert [is_same_id(*pair) for pair in ((None, "a"), ("a", None), ("a", "a"), ("a", "b"))] == [True] * 3 + [False]
 
 
-def test_leaders_that_have_another_topic(state: FakeCluster, connect: Connect, archived: Mapping[str, Archived]):
-    """Their responses by name describe that topic; a leader that does not answer proves nothing."""
+@pytest.mark.parametrize("change", [older_id, unknown])
+def test_leaders_that_have_another_topic(
+    state: FakeCluster, connect: Connect, archived: Mapping[str, Archived], change: Any
+):
+    """Their responses by name describe that topic, or none; a leader that does not answer proves nothing."""
     cluster = connect()
     cluster.refresh({"u"}, soon())
     partitions = [TopicPartition("u", number) for number in range(3)]
     leaders = {partition: cluster.leader_of(partition) for partition in partitions}
     state.faults += [
-        Fault(METADATA.key, Altered(older_id), node_id=leaders[partitions[0]], times=1000),
+        Fault(METADATA.key, Altered(change), node_id=leaders[partitions[0]], times=1000),
         Fault(METADATA.key, Close(), node_id=leaders[partitions[1]], times=1000),
     ]
     ids = {"u": archived["u"].topic_id}

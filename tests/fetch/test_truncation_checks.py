@@ -158,6 +158,18 @@ def test_a_leader_that_changed_while_reading(state: FakeCluster, connect: Connec
     assert checked_outcomes(cluster, planned, outcome).foreign == {PARTITION}
 
 
+@pytest.mark.parametrize("newest", [12, 13])
+def test_a_partition_that_has_lost_its_leader(state: FakeCluster, connect: Connect, newest: int) -> None:
+    """Nobody can say which topic was read by name; by id the records stay, neither confirmed nor contradicted."""
+    in_epochs(state, 0, 0)
+    state.highest[FETCH.key] = newest
+    cluster, planned = connect(), whole(state)
+    outcome = done(state, 0, 8, EpochRange(0, 0, 8))
+    log(state).leader_id = -1
+    checked = checked_outcomes(cluster, planned, outcome)
+    assert checked == CheckedEpochs(foreign=frozenset() if newest == 13 else frozenset({PARTITION}))
+
+
 def of_another_topic(response: MetadataResponse) -> MetadataResponse:
     topics = tuple(replace(topic, topic_id=bytes(15) + b"\x99") for topic in response.topics)
     return replace(response, topics=topics)
