@@ -81,6 +81,8 @@ def test_its_records_are_in_the_target() -> None:
     assert not FINISHED.is_in(target(11, 20, topic_id="created again"))
     assert not FINISHED.is_in({KEY.topic: None})
     assert not FINISHED.is_in(target(11, 20, logs={}))
+    after_others = replace(RECEIPT, target_from_offset=14)
+    assert replace(FINISHED, receipts=[after_others]).is_in(target(14, 20))
     empty = replace(RECEIPT, records=0, target_from_offset=11, target_to_offset=11)
     assert replace(FINISHED, receipts=[empty]).is_in(target(30, 30))
     assert FINISHED.finished_at == "2026-09-21T14:13:20+00:00"
@@ -124,6 +126,7 @@ def test_it_is_of_the_same_topics() -> None:
     assert FINISHED.is_of([archived()])
     assert not FINISHED.is_of([archived(topic_id="created again")])
     assert not FINISHED.is_of([archived(), archived(topic="u")])
+    assert FINISHED.is_of([archived(), archived(topic="u", partitions={})])
     assert list(FINISHED.not_restored([archived()])) == []
     (note,) = FINISHED.not_restored([archived(partitions={0: wanted(5, 100), 1: wanted(3, 7, partition=1)})])
     assert note.startswith("topic t: 14 offsets were archived after")
