@@ -8,11 +8,17 @@ import pytest
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope
-from kafka_lagoon.client.routes import ByBroker, ByController, ByCoordinator, ByLeader
+from kafka_lagoon.client.routes import ByAny, ByBroker, ByController, ByCoordinator, ByLeader
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
-from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP, TRANSACTION
+from kafka_lagoon.protocol.messages.find_coordinator import (
+    FIND_COORDINATOR,
+    GROUP,
+    TRANSACTION,
+    Coordinator,
+    FindCoordinatorResponse,
+)
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
@@ -53,6 +59,38 @@ def test_groups_go_to_their_coordinators(state: FakeCluster, connect: Connect) -
     assert requests(state, lambda: route.refresh(["a", "b"], soon())) == [METADATA.key, FIND_COORDINATOR.key]
     assert [route.node_of(group_id) for group_id in "abc"] == [1, 2, None]
     assert route.scope_of("a") == Scope.group("a")
+
+
+def test_coordinators_that_are_refused(state: FakeCluster, connect: Connect) -> None:
+    """An id without permission fails for good; a coordinator that is not there yet is looked up again."""
+    refused = FindCoordinatorResponse(
+        coordinators=tuple(
+            Coordinator(key=key, node_id=-1, error_code=code)
+            for key, code in (("denied", 30), ("loading", 14), ("new", 15))
+        )
+    )
+    state.faults.append(Fault(FIND_COORDINATOR.key, Altered(lambda _: refused), times=1_000))
+    failures = ByCoordinator(connect()).refresh(["denied", "loading", "new"], soon())
+    assert {key: one.name for key, one in failures.items()} == {"denied": "GROUP_AUTHORIZATION_FAILED"}
+
+
+def test_any_broker_and_then_another(connect: Connect) -> None:
+    """After each failure the next broker is chosen, but none that cannot be reached or failed last time while there is another."""
+    cluster = connect()
+    route = ByAny(cluster, lambda _: Scope.cluster())
+
+    def chosen() -> int | None:
+        route.refresh(["x"], soon())
+        return route.node_of("x")
+
+    assert [route.node_of("x"), *(chosen() for _ in range(3))] == [1, 2, 3, 1]
+    cluster.unreachable = {2}
+    assert [chosen() for _ in range(3)] == [3, 1, 3]
+    cluster.unreachable = {1, 2}
+    assert chosen() == 3
+    cluster.unreachable = set()
+    cluster.brokers[2].failing = True
+    assert [chosen() for _ in range(3)] == [1, 3, 1]
 
 
 def test_a_broker_that_is_behind(state: FakeCluster, connect: Connect) -> None:
