@@ -110,6 +110,35 @@ def test_what_cannot_be_read_is_null_with_its_reason() -> None:
     assert (deleted.committed_offset, deleted.topic_id, deleted.problem) == (7, None, "UNKNOWN_TOPIC_OR_PARTITION")
 
 
+def test_reasons_of_one_partition_are_not_those_of_others() -> None:
+    """Of one answer some commits cannot be read, one is about to be replaced, and one of offset 0 is a commit as any other."""
+
+    def several(*commits: OffsetFetchResponsePartition) -> tuple[OffsetFetchResponsePartition, ...]:
+        return tuple(replace(one, partition_index=number) for number, one in enumerate(commits))
+
+    unstable = commit(-1, UNSTABLE)
+    orders = several(commit(0), commit(-1), commit(-7), commit(-1, TOPIC_FORBIDDEN), unstable)
+    topics = tuple(
+        OffsetFetchResponseTopic(name=name, partitions=partitions)
+        for name, partitions in (("gone", several(commit(8))), ("orders", orders))
+    )
+    committed = CommittedOffsets(
+        answers={"g": replace(group(unstable), topics=topics)},
+        replaced={},
+        sources={"g": Source(1, 99)},
+        failures=(),
+        ended={"g": replace(group(unstable), topics=())},
+    )
+    assert [(row.topic, row.committed_offset, row.problem) for row in commit_rows(committed, TOPOLOGY)] == [
+        ("gone", 8, "UNKNOWN_TOPIC_OR_PARTITION"),
+        ("orders", 0, None),
+        ("orders", None, "NO_COMMIT"),
+        ("orders", None, "COMMIT_NEGATIVE"),
+        ("orders", None, "TOPIC_AUTHORIZATION_FAILED"),
+        ("orders", None, "NO_COMMIT"),
+    ]
+
+
 def test_ids_that_only_later_metadata_gives() -> None:
     """Rows of these topics have them; the others stay as they are."""
     committed = CommittedOffsets(
