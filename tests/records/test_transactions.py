@@ -69,3 +69,13 @@ def test_an_aborted_transaction_of_which_nothing_is_left():
     followed.end(1, 5, ABORT)
     assert not followed.holds(1, 6)
     assert not followed.may_be_open
+
+
+def test_an_unreadable_batch():
+    """It may hold the marker that ends an aborted transaction, or the first records of one, also where it begins there."""
+    followed = AbortedTransactions([(1, 10)])
+    assert [followed.may_be_open_at(last_offset) for last_offset in (9, 10, 11)] == [False, True, True]
+    assert followed.holds(1, 10)
+    assert followed.may_be_open_at(12)
+    followed.end(1, 13, ABORT)
+    assert not followed.may_be_open_at(14)
