@@ -7,6 +7,8 @@ from kafka_lagoon.admin.features import FeatureLevels
 from kafka_lagoon.apply.checks import faults_of, min_isr_notes, wrong_cluster
 from kafka_lagoon.apply.desired.resources import ScramUser
 from kafka_lagoon.apply.diff import diff
+from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
+from tests.apply.kinds_in_memory import failure
 from tests.apply.lives import desired, live, topic
 
 READ_ONLY = ConfigValue(own="1", inherited=None, is_sensitive=False, is_read_only=True, config_type=3)
@@ -87,6 +89,8 @@ iterations = 4096
         assert faults_of(desired(f'[features]\n"metadata.version" = {level}\n'), cluster) == []
     newer = live(features={"metadata.version": FeatureLevels(31, 7, 30)})  # while brokers are replaced by older ones
     assert faults_of(desired('[features]\n"metadata.version" = 31\n'), newer) == []
+    without_configs = live(known_configs={}, configs={"topic": {}, "broker": {}, "group": {}})
+    assert faults_of(desired('[topics.t.configs]\n"retention.ms" = 1\n'), without_configs) == []
     not_read = live(scram_users=None, features=None)
     assert faults_of(desired('[scram_users.carol.SCRAM-SHA-256]\n[features]\n"x.version" = 1\n'), not_read) == []
 
@@ -106,6 +110,7 @@ replication_factor = 2
 [topics.odd]
 replication_factor = 1
 configs = { "min.insync.replicas" = "two" }
+[topics.by_default]
 """
     own = {"topic": {name: {"min.insync.replicas": "2"} for name in ("has", "shrunk")}}
     cluster = live({"has": topic("has", [[1]]), "shrunk": topic("shrunk", [[1, 2]])}, own)
@@ -123,6 +128,14 @@ def test_another_cluster() -> None:
         == "x.toml:1: cluster_id: is c, and the cluster's is other"
     )
     assert wrong_cluster(desired(TEXT), live()) is None
+
+
+def test_brokers_that_were_not_read() -> None:
+    """A broker that does not run may be one of the cluster; that this could not be read is the plan's failure, and no fault."""
+    unread = failure("CLUSTER_AUTHORIZATION_FAILED", code=31)
+    cluster = live(failures=[replace(unread, api=DESCRIBE_CLUSTER.name)])
+    assert faults_of(desired("[broker_configs.7]\n"), cluster) == []
+    assert len(faults_of(desired("[broker_configs.7]\n"), live(failures=[unread]))) == 1
 
 
 def test_a_broker_that_is_down_is_no_fault() -> None:
