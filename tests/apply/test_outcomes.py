@@ -106,3 +106,5 @@ def test_only_the_unsure_are_looked_at_again() -> None:
     things = Things(answers={"a": failure("DENIED", code=29), "b": LOST}, undone={"a", "b"})
     outcomes = [result.outcome for result in things.carry_out(action("a"), action("b")).results]
     assert outcomes == [Outcome.FAILED, Outcome.FAILED]
+    (done,) = Things().carry_out(action("a")).results
+    assert (done.outcome, done.failure, done.message) == (Outcome.DONE, None, None)
