@@ -102,6 +102,7 @@ def test_share_groups_have_start_offsets(state: FakeCluster, cluster: Cluster) -
 def test_a_partition_without_a_leader_fails_alone(state: FakeCluster, cluster: Cluster) -> None:
     """The bounds of its log are not known."""
     state.topics["orders"].partitions[0].leader_id = -1
-    offsets, failures = planned(cluster, {ORDERS[0]: EARLIEST, ORDERS[1]: EARLIEST})
-    assert offsets == {"billing orders-1": 10}
-    assert failures == {"orders-0": "LEADER_NOT_AVAILABLE"}
+    for spec in (EARLIEST, ShiftBy(-10)):
+        offsets, failures = planned(cluster, {ORDERS[0]: spec, ORDERS[1]: spec})
+        assert offsets == {"billing orders-1": 10}
+        assert failures == {"orders-0": "LEADER_NOT_AVAILABLE"}
