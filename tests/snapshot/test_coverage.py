@@ -149,6 +149,7 @@ def test_an_api_that_is_offered_must_be_answered() -> None:
     topology = Topology(metadata=MetadataResponse(), topic_ids={}, partitions={})
     assert list(worth_a_row(several, topology, RequestStats())) == [answered]
     assert set(not_offered(several).values()) == {too_old, disabled}
+    assert not_offered([answered]) == {}
 
 
 @pytest.mark.parametrize(
