@@ -86,6 +86,22 @@ def test_reasons_stand_beside_what_was_not_asked() -> None:
     assert (rows["DescribeAcls"].not_collected_because, rows["DescribeAcls"].skipped_table) == ("SKIPPED", "acls")
 
 
+def test_reasons_of_all_brokers_and_of_one() -> None:
+    """An API that nobody was asked for may have both; the row of all brokers comes first."""
+    disabled = failure_of(DESCRIBE_USER_SCRAM_CREDENTIALS, Scope.list("users"), SECURITY_DISABLED)
+    several = [replace(disabled, node_id=2), replace(disabled, node_id=1), disabled]
+    rows = coverage_rows(RequestStats(), {}, not_offered(several), {})
+    assert [(row.broker_id, row.not_collected_because) for row in rows] == [
+        (broker_id, "SECURITY_DISABLED") for broker_id in (None, 1, 2)
+    ]
+
+
+def test_lists_that_settings_shorten() -> None:
+    """A list has a row if something was left out of it."""
+    (row,) = coverage_rows(RequestStats(), {}, {}, {}, {"ListGroups": 3, "Metadata": 0})
+    assert (row.api, row.left_out, row.not_collected_because) == ("ListGroups", 3, "LEFT_OUT")
+
+
 def test_items_are_counted_and_else_answers() -> None:
     """Requests of an API without items are its items, so that one without an answer has failed; connections have none."""
     stats = RequestStats()
