@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kafka_lagoon.records import layout
 from kafka_lagoon.records.batches import find_batches
 from tests.records.examples import Batch, Record, logs
+from tests.records.test_legacy import compressed, message
 from tests.reference.batches import header, split
 
 BATCH = Batch(base_offset=7, records=(Record(delta=0), Record(delta=2))).write()
@@ -67,3 +68,63 @@ def test_entries_hold_what_headers_hold(log, tail, data):
             expected.producer_epoch,
         )
         assert entry[layout.ATTRIBUTES] & 0xFFFF == expected.attributes & 0xFFFF
+
+
+@pytest.mark.parametrize(
+    ("last_delta", "next_base", "last_offset"),
+    [
+        *[(2, 8, 9), (2, 9, 8), (2, 10, 9), (2, 12, 9)],  # too large for the next base offset: it ends before that
+        *[
+            (1, 9, 8),
+            (1, 10, 8),
+            (0, 8, 7),
+            (0, 9, 8),
+            (0, 12, 11),
+        ],  # too small for its two records: it ends there, too
+        (2, 7, 9),
+    ],
+)
+def test_the_next_base_offset_bounds_the_last_batch(last_delta: int, next_base: int, last_offset: int):
+    """A last offset is corrected only if it contradicts the next base offset, and two records fit before that."""
+    wrong = Batch(base_offset=7, records=(Record(delta=0), Record(delta=2)), last_delta=last_delta).write()
+    for batches in (find_batches(wrong).followed_by(next_base), find_batches(wrong + cut_batch(next_base, 17))):
+        (entry,) = batches.table
+        assert (entry[layout.LAST_OFFSET], batches.next_base) == (last_offset, next_base)
+        assert (entry[layout.FAULT] == layout.BAD_LAST) == (last_offset != 7 + last_delta)
+
+
+def cut_batch(base_offset: int, size: int, magic: int = 2) -> bytes:
+    """Return the first bytes of a batch."""
+    return struct.pack(">qiib", base_offset, len(BATCH) - 12, 0, magic)[:size]
+
+
+def test_the_base_offset_of_a_batch_that_is_cut_off():
+    """It is known once the magic is there, and says that the base offset is one."""
+    cut = [cut_batch(12, 17), cut_batch(12, 16), cut_batch(12, 17, magic=1)]
+    assert [find_batches(BATCH + some).next_base for some in cut] == [12, None, None]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "bounded"),
+    [
+        ((5, 99, 8, 9), {1: 7}),
+        ((99, 8, 9), {0: 7}),
+        ((5, 99, 8), {1: 7}),
+        ((5, 99, -12), {1: 6}),
+        ((99, -12), {0: 11}),
+        ((5, 6, 99), {}),
+        ((5, 99, 8, 100), {}),  # that of the entry after it is as likely to be wrong
+        ((5, 99, 4, 6), {}),
+    ],
+)
+def test_an_old_entry_whose_offset_is_too_large(offsets: tuple[int, ...], bounded: dict[int, int]):
+    """It is corrupt, and has the offset before that of the next entry; after a compressed one (negative here) the next free."""
+    entries = [message(one, None, b"v") if one >= 0 else compressed(-one, [message(0, None, b"v")]) for one in offsets]
+    table = find_batches(b"".join(entries)).table
+    assert table[:, layout.LAST_OFFSET].tolist() == [bounded.get(place, abs(one)) for place, one in enumerate(offsets)]
+    faults = {
+        place: int(entry[layout.FAULT])
+        for place, entry in enumerate(table)
+        if entry[layout.DISPOSITION] == layout.CORRUPT
+    }
+    assert faults == dict.fromkeys(bounded, layout.BAD_LAST)
