@@ -63,7 +63,7 @@ def test_a_secret_that_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ConfigError, match=r"^env:LAGOON_TEST_KEY: not text in UTF-8$"):
         Secret("env:LAGOON_TEST_KEY").reveal()
     assert faults(tmp_path, SECURE + 'sasl_username = "u"\n', {"LAGOON_KAFKA__SASL_PASSWORD": "hunter2\udcfc"}) == [
-        "kafka.sasl_password: must be text in UTF-8"
+        "environment variable LAGOON_KAFKA__SASL_PASSWORD: must be text in UTF-8"
     ]
 
 

@@ -193,7 +193,7 @@ def test_faults_that_the_cluster_shows(desired: Desired) -> None:
         ":20: actions[3].log_dir: broker 1 has ...",
         ":24: actions[4].before: once-b-0 ends at 20, before 1000000",
         ":27: actions[5].partitions: there is no partition once-a-7",
-        ":31: actions[6].broker: there is no broker 9",
+        ":31: actions[6].broker: there is no broker 9 (there are 1, 2, 3)",
     ]
 
 
