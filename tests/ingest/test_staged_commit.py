@@ -1,7 +1,9 @@
 """Staged files that are missing before Spark has written them are read again; other tests are in test_commit.py."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,14 +16,14 @@ from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.offset_specs import AtTime
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest import staged_commit
-from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, to_json
+from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, to_json
 from kafka_lagoon.ingest.staged_commit import _StagingFolder, commit_staged, staged_lock, store_examined
 from kafka_lagoon.tables.record_tables import RECORD_RANGES
 from kafka_lagoon.tables.table import Table
 from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.delta.record_samples import CLUSTER, run
-from tests.ingest.test_pending_files import Kept
+from tests.ingest.test_pending_files import Folder, Kept
 from tests.ingest.writers import Died, Writer, contents, dies, ingest, remove
 from tests.proof.points.watch import Watch
 
@@ -51,6 +53,140 @@ def test_staged_files_that_cannot_be_removed() -> None:
     )
     _StagingFolder(storage=storage, root="staging").clear(last)  # type: ignore[arg-type]
     assert storage.files == {name: b""}
+
+
+class Staged(Folder):
+    """A file system of which folders are listed, and in which a commit is written once."""
+
+    def names(self, folder: str) -> list[str]:
+        return sorted({name.partition("/")[0] for name in super().names(folder)})
+
+    def write_whole(self, url: str, text: str) -> None:
+        if url in self.files:
+            raise TableError(f"{url} cannot be written: it exists")
+        super().write_whole(url, f"{text}\n")
+
+    def delete(self, url: str) -> None:
+        self.files = {name: data for name, data in self.files.items() if not f"{name}/".startswith(f"{url}/")}
+
+
+def staged_file(name: str) -> PendingFile:
+    return PendingFile(name=name, size=1, rows=1, modified_at_ms=1)
+
+
+@pytest.mark.parametrize("is_locked", [True, False])
+def test_a_run_clears_nothing_of_later_runs(is_locked: bool) -> None:
+    """It may have been paused since its commit. Where no lock is, later runs may be staging files, and dead ones have left some."""
+    last = LastRun(
+        ingest_id="run-2",
+        sequence=2,
+        ingest_date="2026-11-21",
+        base_version=0,
+        ranges=staged_file("ingest_date=2026-11-21/run-2.parquet"),
+        problems=None,
+        records=(staged_file("ingest_date=2026-11-21/of-2.parquet"),),
+    )
+    later = [
+        "000000000003.ledger.json",
+        "000000000003.paid",
+        ".000000000003.ledger.json.1e.tmp",
+    ]  # words: ok, names of files
+    staged = ["ingest_date=2026-11-21/of-3.parquet", "ranges/ingest_date=2026-11-21/run-3.parquet"]
+    left = ["ingest_date=2026-11-13/dead.parquet", "problems/ingest_date=2026-11-13/dead.parquet"]
+    own = ["ingest_date=2026-11-21/of-2.parquet", "ranges/ingest_date=2026-11-21/run-2.parquet"]
+    earlier = ["000000000001.ledger.json", "000000000001.paid"]  # words: ok, the names of files
+    storage = Staged({f"staging/{name}": b"x" for name in (*later, *staged, *left, *own, *earlier)})
+    _StagingFolder(storage=storage, root="staging", is_locked=is_locked).clear(last)  # type: ignore[arg-type]
+    assert storage.files.keys() == {f"staging/{name}" for name in (*later, *(() if is_locked else staged))}
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "is_written"),
+    [
+        (lambda folder: folder.storage.write_whole(folder.url(2, staged_commit._NEXT_OFFSETS), "theirs"), False),
+        (lambda folder: folder.storage.write_whole(folder.url(2, staged_commit._NEXT_OFFSETS), "ours"), True),
+        (lambda folder: folder.storage.write_whole(folder.url(3, staged_commit._NEXT_OFFSETS), "theirs"), False),
+        (lambda _: None, True),
+    ],
+)
+def test_one_of_two_runs_writes_its_next_offsets(
+    monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[_StagingFolder], None], is_written: bool
+) -> None:
+    """Both have seen that the number is free. The next offsets may be there already: of the other run, or of a lost answer."""
+    folder = _StagingFolder(storage=Staged(), root="staging", is_locked=False)  # type: ignore[arg-type]
+
+    def newest(self: _StagingFolder) -> int:
+        monkeypatch.undo()
+        meanwhile(self)
+        return 1
+
+    monkeypatch.setattr(_StagingFolder, "newest", newest)
+    assert folder.write_next_offsets(2, "ours") == is_written
+    assert folder.newest() == 2 or not is_written
+    assert not folder.write_next_offsets(2, "ours")
+
+
+def test_next_offsets_that_a_later_run_removes() -> None:
+    """A run that has listed the folder reads those of the later run; those of a run that is gone are an error."""
+    storage = Staged()
+    folder = _StagingFolder(storage=storage, root="staging", is_locked=False)  # type: ignore[arg-type]
+    folder.write_next_offsets(1, to_json(NextOffsets()))
+    read = storage.read
+
+    def removed(url: str) -> bytes:
+        storage.read = read  # type: ignore[method-assign]
+        folder.write_next_offsets(2, to_json(NextOffsets(problems_run=7)))
+        storage.delete(url)
+        raise TableError(f"{url} cannot be read")
+
+    storage.read = removed  # type: ignore[method-assign]
+    assert folder.last() == (2, NextOffsets(problems_run=7))
+
+    def denied(url: str) -> bytes:
+        raise TableError(f"{url} cannot be read: denied")
+
+    storage.read = denied  # type: ignore[method-assign]
+    with pytest.raises(TableError, match="denied"):
+        folder.last()
+
+
+def test_staged_files_that_another_process_commits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no lock is, it has appended the rows of a dead run meanwhile, and removed the files: nothing is missing."""
+    storage, added = Staged(), list[str]()
+    file = staged_file("ingest_date=2026-11-21/run-1.parquet")
+    last = LastRun(
+        ingest_id="run-1",
+        sequence=1,
+        ingest_date="2026-11-21",
+        base_version=0,
+        ranges=file,
+        problems=None,
+        records=(file,),
+    )
+
+    def gone(url: str) -> int:
+        added.append(url)  # the other process commits before this one looks at the file
+        return 0
+
+    storage.size = gone  # type: ignore[method-assign]
+    folder = _StagingFolder(storage=storage, root="staging", is_locked=False)  # type: ignore[arg-type]
+    warehouse: Any = SimpleNamespace(state=lambda _: SimpleNamespace(version=7))
+    pending: Any = SimpleNamespace(cluster_id=CLUSTER)
+    monkeypatch.setattr(staged_commit, "is_added", lambda *_: bool(added))
+    assert not staged_commit._is_lost(warehouse, folder, CLUSTER, last)
+    assert staged_commit._staged_or_rebuilt(warehouse, folder, pending, RECORD_RANGES, last, {}, file) == []
+
+    def unreadable(*_: object) -> None:
+        raise TableError("there is no file")
+
+    checked = list[int]()
+    monkeypatch.setattr(staged_commit, "_append", unreadable)
+    monkeypatch.setattr(staged_commit, "_check", lambda *arguments: checked.append(arguments[-1]))
+    staged_commit._add(warehouse, CLUSTER, RECORD_RANGES, last, [("staging/file", file)])
+    assert checked == [1]
+    added.clear()
+    with pytest.raises(TableError, match="there is no file"):
+        staged_commit._add(warehouse, CLUSTER, RECORD_RANGES, last, [("staging/file", file)])
 
 
 def spark_writer(
@@ -238,3 +374,37 @@ def test_a_cluster_id_that_is_a_path(warehouse: Warehouse, tmp_path: Path, clust
         _StagingFolder(storage=warehouse.kernel.storage, root=lock.root).clear(last)
     assert (day.exists(), kept.exists()) == (False, True)
     assert [path.read_text() for path in others] == ["precious", "precious"]
+
+
+def test_without_a_lock_one_of_several_runs_commits(
+    warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A run that was paused while others have committed ends with LockHeld, and its staged files are gone."""
+    monkeypatch.setattr(Warehouse, "lock_file", lambda *_: None)
+    writer = spark_writer(warehouse, tmp_path)
+    with writer.lock() as lock:
+        made = run(lock, 1, 0, 5, problems=1)
+        ingest(writer, 2, 7)
+        ingest(writer, 3, 9)
+        with pytest.raises(LockHeld, match="it committed in the meantime"):
+            commit_staged(lock, made)
+    ingest(writer, 4, 12)
+    assert contents(warehouse)[:2] == (list(range(12)), [(0, 7), (7, 9), (9, 12)])
+    assert not [path for path in (tmp_path / "staging").rglob("*.parquet") if path.is_file()]
+
+
+def test_without_a_lock_a_run_clears_late(warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """It was paused before it removed its files, and others have committed since."""
+    monkeypatch.setattr(Warehouse, "lock_file", lambda *_: None)
+    writer, clear = spark_writer(warehouse, tmp_path), _StagingFolder.clear
+    with monkeypatch.context() as patch:
+
+        def paused(self: _StagingFolder, last: LastRun) -> None:
+            patch.setattr(_StagingFolder, "clear", clear)
+            ingest(writer, 2, 9)
+            clear(self, last)
+
+        patch.setattr(_StagingFolder, "clear", paused)
+        ingest(writer, 1, 5)
+    ingest(writer, 3, 12)
+    assert contents(warehouse)[:2] == (list(range(12)), [(0, 5), (5, 9), (9, 12)])

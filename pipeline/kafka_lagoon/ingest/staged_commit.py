@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -57,15 +57,30 @@ _EXAMINED = ".examined.json"
 _NUMBERED = re.compile(rf"(\d{{12}}){re.escape(_NEXT_OFFSETS)}")
 _FOLDERS = {RECORD_RANGES.name: "ranges", RECORD_PROBLEMS.name: "problems"}
 _STAGED = re.compile(rf"\d{{12}}\.|{RECORDS.partition_by}=|({'|'.join(_FOLDERS.values())})$")
+_LEFT_FOR = timedelta(days=7)  # as maintenance keeps files that no version names: no run is older that may still commit
 _READ_AGAIN = "had staged data files that were removed before Spark wrote them: their offsets are read again"
 
 
 @frozen
 class _StagingFolder:
-    """A cluster's staging folder: next offsets by the number of the run, the marks of committed runs, and staged files."""
+    """A cluster's staging folder: next offsets by the number of the run, the marks of committed runs, and staged files.
+
+    `is_locked` is false where no lock keeps other runs away: these may have staged files that they have not committed yet.
+    """
 
     storage: Storage
     root: str
+    is_locked: bool = True
+
+    def last(self) -> tuple[int, NextOffsets]:
+        """The number of the last run that wrote its next offsets, and these; a later run may remove them meanwhile."""
+        while True:
+            number = self.newest()
+            try:
+                return number, self.next_offsets(number)
+            except TableError:
+                if self.newest() == number:
+                    raise
 
     def newest(self) -> int:
         """Number of the last run that wrote its next offsets, 0 if there is none."""
@@ -86,6 +101,27 @@ class _StagingFolder:
                 return from_json(text.decode())
             # Earlier releases stored only these values of a run without new records.
             return replace(stored, examined=values["examined"], problems_run=values["problems_run"])
+
+    def write_next_offsets(self, number: int, text: str) -> bool:
+        """Write the next offsets of run `number`, which is committed as soon as they exist; False if another run was first.
+
+        They exist as a whole, and once: a store without locks refuses to write them again.
+        """
+        if self.newest() >= number:
+            return False
+        url = self.url(number, _NEXT_OFFSETS)
+        try:
+            self.storage.write_whole(url, text)
+        except TableError:
+            if not self.storage.size(url):
+                raise
+            # The answer may have been lost, and repeating the request was refused. Log stores end each line.
+            if self.storage.read(url).decode().rstrip("\n") != text:
+                return False
+        if self.newest() > number:  # those of the first run with this number have been removed by the run after it
+            self.storage.delete(url)
+            return False
+        return True
 
     def write_examined(self, number: int, offsets: NextOffsets) -> None:
         """Write the next offsets of a run without new records after run `number`, in place of those of earlier such runs.
@@ -121,15 +157,43 @@ class _StagingFolder:
         return f"{self.root}/{_numbered(number, suffix)}"
 
     def clear(self, run: LastRun) -> None:
-        """Remove staged files, and the next offsets of earlier runs; files that no run has staged stay.
+        """Remove the staged files of a committed run, and the next offsets of earlier runs; files of others stay.
 
-        A file that cannot be removed is left to the next run: its rows are committed, and nothing reads it again.
+        Files that dead runs have staged are removed under a lock, and after a week where there is none. A file that cannot be
+        removed is left to the next run: its rows are committed, and nothing reads it again.
         """
         for name in self.storage.names(self.root):
-            is_newest = name.startswith(_numbered(run.sequence))
-            if _STAGED.match(name.lstrip(".")) and not is_newest:  # incomplete files begin with a dot
-                with suppress(TableError):
-                    self.storage.delete(f"{self.root}/{name}")
+            plain = name.lstrip(".")  # incomplete files begin with a dot
+            # A run that was paused may come here after later runs have committed.
+            is_old = plain < _numbered(run.sequence) if plain[:1].isdigit() else self.is_locked
+            if is_old and _STAGED.match(plain):
+                self._remove(name)
+        if self.is_locked:
+            return
+        self.discard_staged(run)
+        oldest = f"{RECORDS.partition_by}={date.fromisoformat(run.ingest_date) - _LEFT_FOR}"
+        for above in ("", *(f"{folder}/" for folder in _FOLDERS.values())):
+            for name in self.storage.names(f"{self.root}/{above}".rstrip("/")):
+                if name.startswith(f"{RECORDS.partition_by}=") and name < oldest:
+                    self._remove(f"{above}{name}")
+
+    def discard_staged(self, run: LastRun) -> None:
+        """Remove the files that a run has staged: they are in the tables, or will never be."""
+        for name in _staged_names(run):
+            self._remove(name)
+
+    def _remove(self, name: str) -> None:
+        with suppress(TableError):
+            self.storage.delete(f"{self.root}/{name}")
+
+
+def _staged_names(run: LastRun) -> Sequence[str]:
+    """The files that a run has staged, as paths below the staging folder."""
+    files = ((RECORD_RANGES, run.ranges), (RECORD_PROBLEMS, run.problems))
+    return [
+        *(file.name for file in run.records),
+        *(f"{_FOLDERS[table.name]}/{file.name}" for table, file in files if file),
+    ]
 
 
 def _numbered(number: int, suffix: str = "") -> str:
@@ -152,8 +216,7 @@ def staged_lock(
     """
     with warehouse.exclusively(f"records-{cluster_id}", clock, wait_ms):
         folder = _staging_folder(warehouse, staging, cluster_id)
-        number = folder.newest()
-        stored = folder.next_offsets(number)
+        number, stored = folder.last()
         problems_run = last_problems_run(warehouse, cluster_id)
         refuse_replaced_tables(warehouse, cluster_id, stored, problems_run, after_restore)
         examined = examine(warehouse, cluster_id, RECORD_TABLES, stored, None, after_restore)
@@ -197,7 +260,7 @@ def commit_staged(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LO
     run. RangesPending if its records are committed, and its ranges or problems are not. After another error the next run
     commits the staged files.
     """
-    folder = _StagingFolder(storage=lock.warehouse.kernel.storage, root=lock.root)
+    folder = _folder_at(lock.warehouse, lock.root)
     run = LastRun(
         ingest_id=output.ingest_id,
         sequence=lock.fence.version,
@@ -217,10 +280,11 @@ def commit_staged(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LO
     with lock.warehouse.exclusively("commit", lock.clock, wait_ms):
         if run.sequence > 1:
             refuse_before(lock.warehouse, lock.cluster_id, lock.versions, {})
-        if folder.newest() >= run.sequence:
+        if not folder.write_next_offsets(run.sequence, next_offsets):
+            with suppress(TableError):  # the next run removes what stays
+                lock.pending.remove_all(run.sequence, output.ingest_id)
+            folder.discard_staged(run)
             raise LockHeld(f"the archive of cluster {lock.cluster_id}", "it committed in the meantime")
-        # Written as a whole, because the run is committed as soon as this file exists.
-        folder.storage.write_whole(folder.url(run.sequence, _NEXT_OFFSETS), next_offsets)
         _commit_files(lock.warehouse, folder, lock.pending, run, output.reconciled.topics)
     with after_records(run.ingest_id):
         folder.clear(run)
@@ -229,13 +293,17 @@ def commit_staged(lock: ArchiveLock, output: RunOutput, wait_ms: int = COMMIT_LO
 def store_examined(lock: ArchiveLock, topics: Mapping[str, Archived]) -> None:
     """Write the examined versions and the new topics of a run that has archived nothing, if it has to store them."""
     if unstored := lock.unstored(topics):
-        folder = _StagingFolder(storage=lock.warehouse.kernel.storage, root=lock.root)
+        folder = _folder_at(lock.warehouse, lock.root)
         folder.write_examined(unstored.last_run.sequence if unstored.last_run else 0, unstored)
 
 
 def _staging_folder(warehouse: Warehouse, staging: str, cluster_id: str) -> _StagingFolder:
-    storage = warehouse.kernel.storage
-    return _StagingFolder(storage=storage, root=f"{storage.qualified(staging)}/{file_name(cluster_id)}")
+    return _folder_at(warehouse, f"{warehouse.kernel.storage.qualified(staging)}/{file_name(cluster_id)}")
+
+
+def _folder_at(warehouse: Warehouse, root: str) -> _StagingFolder:
+    is_locked = warehouse.lock_file("commit") is not None
+    return _StagingFolder(storage=warehouse.kernel.storage, root=root, is_locked=is_locked)
 
 
 def _staged(folder: _StagingFolder, file: DataFile) -> PendingFile:
@@ -257,10 +325,13 @@ def _write(folder: _StagingFolder, table: Table, name: str, rows: Sequence[Any])
 
 
 def _is_lost(warehouse: Warehouse, folder: _StagingFolder, cluster_id: str, run: LastRun) -> bool:
-    """True if staged data files were removed before Spark has written them into `records`."""
-    if folder.is_committed(run.sequence) or is_added(warehouse, RECORDS, cluster_id, run.sequence):
+    """True if staged data files were removed before Spark has written them into `records`.
+
+    Files are looked at first: where no lock is, another process may write them now, and then removes them.
+    """
+    if all(folder.storage.size(f"{folder.root}/{file.name}") == file.size for file in run.records):
         return False
-    return any(folder.storage.size(f"{folder.root}/{file.name}") != file.size for file in run.records)
+    return not (folder.is_committed(run.sequence) or is_added(warehouse, RECORDS, cluster_id, run.sequence))
 
 
 def _commit_files(
@@ -299,6 +370,8 @@ def _staged_or_rebuilt(
     root = f"{folder.root}/{_FOLDERS[table.name]}"
     if folder.storage.size(f"{root}/{file.name}") == file.size:
         return [(f"{root}/{file.name}", file)]
+    if is_added(warehouse, table, pending.cluster_id, run.sequence):
+        return []  # by another process, where there is no lock
     rows = rebuild_rows(warehouse, pending, table, run, topics, file.rows)
     if not rows:
         return []
@@ -311,7 +384,12 @@ def _add(
 ) -> None:
     if files:
         before = warehouse.state(table.name).version
-        _append(warehouse, table, [url for url, _ in files], cluster_id, run)
+        try:
+            _append(warehouse, table, [url for url, _ in files], cluster_id, run)
+        except TableError:
+            # Where no lock is, another process may have appended the files meanwhile, and removed them.
+            if not is_added(warehouse, table, cluster_id, run.sequence):
+                raise
         if run.sequence > 1:
             refuse_after(warehouse, cluster_id, table, before, warehouse.state(table.name).version)
         _check(warehouse, table, run, sum(file.rows for _, file in files))
