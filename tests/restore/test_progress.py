@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -120,6 +121,28 @@ def test_a_plan_with_another_condition() -> None:
             last(replace(PLAN, partitions=[PLANNED, changed]))
 
 
+@pytest.mark.parametrize("later", [0, 1, -1])
+def test_another_run_goes_on_before_a_commit_is_read_back(monkeypatch: pytest.MonkeyPatch, later: int) -> None:
+    """Where no lock keeps runs apart, this run may be paused after its commit: the commit stands if a later one follows it."""
+    made: list[str] = []
+
+    def append(*_: object, domains: dict[str, str], **__: object) -> int:
+        ours = progress._from_json(*domains.values())
+        made.append(progress._to_json(replace(ours, sequence=ours.sequence + later), "of another run"))
+        return 1
+
+    kernel = SimpleNamespace(append=append, domain=lambda *_: made[-1] if made else None)
+    state = SimpleNamespace(version=0)
+    monkeypatch.setattr(progress, "refuse_replaced", lambda *_: True)
+    lake = SimpleNamespace(kernel=kernel, state=lambda _: state, exclusively=lambda *_: nullcontext())
+    begun = progress.start_of(PLAN, 4)
+    if later == 1:
+        assert store(cast("Any", lake)).commit(begun, []).sequence == 5
+        return
+    with pytest.raises(TableError, match="does its log store keep writers apart"):
+        store(cast("Any", lake)).commit(begun, [])
+
+
 @pytest.mark.parametrize("restore_id", ["../../../secret", "/etc/secret", "..", "a/b"])
 def test_progress_that_names_a_plan_elsewhere(restore_id: str) -> None:
     """The name of the plan's file is made of the id, which must not lead to another folder."""
@@ -187,6 +210,8 @@ def test_one_of_two_runs_begins(warehouse: Warehouse) -> None:
     last = store(warehouse).last()
     assert last is not None
     assert last[0] == PLAN
+    folder = Path(warehouse.locations[RESTORE_MAP.name].removeprefix("file:")) / "_lagoon"
+    assert [path.name for path in folder.rglob("*.json")] == ["0192-0001.json"]
 
 
 @pytest.mark.spark

@@ -126,8 +126,17 @@ class ProgressStore:
         `commits` is their number from before the restore was planned: LockHeld if there are more by now. The progress of an
         earlier restore is not read: a new one is the way out where it cannot be.
         """
-        self.warehouse.kernel.storage.write(self._plan_url(plan.restore_id), to_json(plan))
-        return self.commit(start_of(plan, commits), [])
+        url = self._plan_url(plan.restore_id)
+        self.warehouse.kernel.storage.write(url, to_json(plan))
+        try:
+            return self.commit(start_of(plan, commits), [])
+        except LockHeld:
+            with suppress(TableError):
+                stored = self._stored()
+                # If the answer to our own commit was lost, another run may have gone on from it.
+                if stored is None or stored.restore_id != plan.restore_id:
+                    self.warehouse.kernel.storage.delete(url)
+            raise
 
     def commit(self, progress: Progress, rows: Sequence[RestoreMapRow]) -> Progress:
         """Commit positions together with the rows that led to them; returns the progress with its new number.
@@ -150,7 +159,9 @@ class ProgressStore:
                     self._remove(files, partition)
                     holder = f"restores into {self.target_cluster_id}"
                     raise LockHeld(holder, "it committed in the meantime") from error
-        if self._stored_text() != text:
+        stored = self._stored_text()
+        # Where no lock keeps runs apart, another one may have gone on from this commit by now; it then refuses the next one.
+        if stored != text and (not stored or _from_json(stored).sequence <= made.sequence):
             raise ChecksFailed(
                 "table restore_map does not hold what was committed: does its log store keep writers apart?"
             )
