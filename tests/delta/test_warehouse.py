@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta import kernel
-from kafka_lagoon.delta.kernel import State
+from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.warehouse import (
     Warehouse,
     at_path,
@@ -167,6 +167,78 @@ def test_a_column_that_cannot_be_added() -> None:
         with nullcontext() if is_added else pytest.raises(TableError, match=cause):
             prepare_tables(warehouse, [BY_NAME["brokers"]], CLOCK)
         assert refusing.statements[0].startswith("ALTER TABLE `c`.`s`.brokers ADD COLUMNS (rack STRING")
+
+
+class New:
+    """Stands for the kernel of a table that another run creates, or gives properties, in the moment of this run's commit."""
+
+    def __init__(self, *, is_there: bool, is_overtaken: bool, properties: dict[str, str]) -> None:
+        self.is_there, self.is_overtaken, self.properties = is_there, is_overtaken, properties
+        self.storage = self
+
+    def local(self, _: str) -> None:
+        """Return no path: the table is not on this machine."""
+
+    def load(self, location: str) -> State | None:
+        """Return the table, if it is there; other tables are."""
+        if location.endswith("/brokers") and not self.is_there:
+            return None
+        schema = BY_NAME["brokers"].delta_schema()
+        return State(
+            location=location,
+            version=0,
+            reader_version=1,
+            schema=schema,
+            partition_by=(SNAPSHOT_DATE,),
+            snapshot=None,
+        )
+
+    def create(self, *_: object) -> None:
+        """Refuse the commit, as the log store does after another run's."""
+        self.is_there = self.is_overtaken
+        raise TableError("brokers cannot be created")
+
+    def set_properties(self, _: State, missing: dict[str, str]) -> None:
+        """Refuse the commit, because another one has changed the metadata."""
+        self.properties |= missing if self.is_overtaken else {}
+        raise TableError("properties of brokers cannot be set")
+
+    def table_property(self, _: State, key: str) -> str | None:
+        """Return a property that the table has by now."""
+        return self.properties.get(key)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("is_overtaken", [True, False])
+def test_two_runs_create_a_table_or_complete_it(is_there: bool, is_overtaken: bool) -> None:
+    """Where no lock keeps them apart, the second to commit goes on with what the first has made; any other failure is one."""
+    new: Any = New(is_there=is_there, is_overtaken=is_overtaken, properties={})
+    locations = {name: f"s3a://b/{name}" for name in BY_NAME}
+    warehouse = Warehouse(
+        session=None, kernel=new, name="s3a://b", in_catalog=False, identifiers=locations, locations=locations
+    )
+    wanted = "properties of brokers cannot be set" if is_there else "brokers cannot be created"
+    with nullcontext() if is_overtaken else pytest.raises(TableError, match=f"^{wanted}"):
+        prepare_tables(warehouse, [BY_NAME["brokers"]], CLOCK)
+
+
+def test_a_table_that_another_run_has_just_created(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delta Kernel refuses to create it again, and the run uses it."""
+    place = settings(f"warehouse={tmp_path / 'wh'}")
+    open_warehouse(spark, place, CLOCK)
+    load, unseen = Kernel.load, set[str]()
+
+    def before(self: Kernel, location: str, version: int | None = None) -> State | None:
+        if location not in unseen:
+            unseen.add(location)
+            return None
+        return load(self, location, version)
+
+    monkeypatch.setattr(Kernel, "load", before)
+    warehouse = open_warehouse(spark, place, CLOCK)
+    assert {warehouse.state(name).version for name in BY_NAME} == {0}
 
 
 def test_a_table_that_forgets_transactions_is_refused() -> None:

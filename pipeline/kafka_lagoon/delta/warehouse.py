@@ -289,6 +289,9 @@ def _create_in_catalog(spark: SparkSession, settings: Settings) -> None:
             if not spark.catalog.tableExists(name):
                 spark.sql(table.ddl(name))
         except PySparkException as error:
+            with suppress(PySparkException):
+                if spark.catalog.tableExists(name):  # another run has created it meanwhile
+                    continue
             raise ConfigError([f"catalog, schema: {name} cannot be created: {reason(error)}"]) from error
 
 
@@ -325,8 +328,8 @@ def _prepare(warehouse: Warehouse, table: Table) -> None:
     location = warehouse.locations[table.name]
     state = warehouse.kernel.load(location)
     if state is None:
-        properties = {**table.properties, "comment": table.comment}  # Spark shows it as the table's comment
-        warehouse.kernel.create(location, table.delta_schema(), table.partition_by, properties)
+        state = _create(warehouse, table)
+    if state is None:
         return
     missing = columns_to_add(table, state)
     if warehouse.kernel.table_property(state, _FORGETS) is not None:
@@ -341,6 +344,20 @@ def _prepare(warehouse: Warehouse, table: Table) -> None:
         _add_columns(warehouse, table, missing)
     if not missing and not declared:
         warehouse.opened[table.name] = state
+
+
+def _create(warehouse: Warehouse, table: Table) -> State | None:
+    """Create a table; returns its state if another run was first, where no lock keeps runs apart."""
+    location = warehouse.locations[table.name]
+    properties = {**table.properties, "comment": table.comment}  # Spark shows it as the table's comment
+    try:
+        warehouse.kernel.create(location, table.delta_schema(), table.partition_by, properties)
+    except TableError:
+        with suppress(TableError):
+            if state := warehouse.kernel.load(location):
+                return state
+        raise
+    return None
 
 
 def _add_columns(warehouse: Warehouse, table: Table, missing: Sequence[Column]) -> None:
@@ -363,20 +380,25 @@ def _add_columns(warehouse: Warehouse, table: Table, missing: Sequence[Column]) 
 def declare_properties(warehouse: Warehouse, table: Table, state: State) -> bool:
     """Give a table that an earlier version made the properties that it lacks; return True if it lacked any.
 
-    What is set stays as it is. Readers learn which columns have bounds in every file, which version 0.1.0 did not say.
+    What is set stays as it is, also if another run sets it meanwhile. Readers learn which columns have bounds in every file,
+    which version 0.1.0 did not say.
     """
+    missing = _missing_properties(warehouse, table, state)
+    if missing:
+        try:
+            warehouse.kernel.set_properties(state, missing)
+        except TableError:
+            if _missing_properties(warehouse, table, warehouse.state(table.name)):
+                raise
+    return bool(missing)
 
-    def is_set(key: str) -> bool:
-        return warehouse.kernel.table_property(state, key) is not None
 
+def _missing_properties(warehouse: Warehouse, table: Table, state: State) -> Mapping[str, str]:
     wanted = {STATISTICS_COLUMNS: ",".join(table.bounded_in_0_1), **table.log_properties}
-    kept = {key for key in wanted if is_set(key)}
+    kept = {key for key in wanted if warehouse.kernel.table_property(state, key) is not None}
     if kept & {LOG_RETENTION, TOMBSTONE_RETENTION}:  # setting only one of them may contradict the other
         kept |= {LOG_RETENTION, TOMBSTONE_RETENTION}
-    missing = {key: value for key, value in wanted.items() if key not in kept}
-    if missing:
-        warehouse.kernel.set_properties(state, missing)
-    return bool(missing)
+    return {key: value for key, value in wanted.items() if key not in kept}
 
 
 def refuse_replaced(warehouse: Warehouse, table: Table, after: int, app_id: str | None = None) -> bool:
