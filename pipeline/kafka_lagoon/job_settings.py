@@ -220,7 +220,7 @@ class RestoreSettings(Strict):
         description="Most bytes, as the source's brokers stored them, that a run restores in its own process where the tables "
         "are in a folder of this machine: starting Spark takes longer. 0: always on Spark's executors.",
     )
-    lock_wait_ms: int = Field(0, ge=0, description="Longest wait for another restore's lock, before exit 4.")
+    lock_wait_ms: int = Field(0, ge=0, description="Longest wait for another restore or an alteration, before exit 4.")
 
 
 class SqlSettings(Strict):

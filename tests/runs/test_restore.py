@@ -12,16 +12,17 @@ import pytest
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.delta.kernel import Fence
-from kafka_lagoon.errors import ConfigError, LockHeld, TableError
+from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError, PlanOutdated, TableError
 from kafka_lagoon.job_settings import RestoreSettings
 from kafka_lagoon.records.digests import SequenceDigest
 from kafka_lagoon.restore.progress import Position, start_of
 from kafka_lagoon.restore.request import RestoreRequest
+from kafka_lagoon.restore.saved_state import Alterations
 from kafka_lagoon.restore.writing import Writing
 from kafka_lagoon.runs import restore as restore_steps
 from kafka_lagoon.runs import restore_preparation
 from kafka_lagoon.runs.restore import RestoreResult
-from kafka_lagoon.runs.restore_preparation import Preparation, RestoreRun, RestoreSource
+from kafka_lagoon.runs.restore_preparation import NOT_PLANNED, Preparation, RestoreRun, RestoreSource, Start
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
@@ -63,11 +64,13 @@ def repeated(monkeypatch: pytest.MonkeyPatch, connect: Callable[[], Cluster]) ->
         receipt: RestoreReceiptRow | None = RECEIPT,
         refuse_unwritable: Callable[[], None] = lambda: None,
         commits: Callable[[], int] = lambda: 0,
+        alter: Callable[[Start], None] = lambda _: None,
         **options: Any,
     ) -> tuple[RestoreResult, list[Action]]:
         done: list[Action] = []
 
-        def execute(_: RestoreRun, actions: Sequence[Action], __: object = None) -> list[Any]:
+        def execute(_: RestoreRun, actions: Sequence[Action], start: Start = NOT_PLANNED) -> list[Any]:
+            alter(start)
             done.extend(actions)
             return []
 
@@ -207,6 +210,43 @@ def test_a_fault_that_another_run_may_have_caused(
     expected = (LockHeld, "it began in the meantime") if is_overtaken or commits else (ConfigError, "has records")
     with pytest.raises(expected[0], match=expected[1]):
         repeated(is_new=True, commits=lambda: next(counted))
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_acls_that_another_run_may_create_meanwhile(
+    repeated: Repeated, monkeypatch: pytest.MonkeyPatch, is_finished: bool
+) -> None:
+    """Where no lock is, a run that goes on alters nothing if another one has altered the target since it looked."""
+    fence, starts, action = Fence("lagoon/alter/new-id", 3), list[Start](), cast("Any", object())
+    monkeypatch.setattr(restore_steps, "added", lambda *_: Alterations(actions=[action]))
+    monkeypatch.setattr(restore_preparation, "fence_of_now", lambda *_: fence)
+    monkeypatch.setattr(restore_steps, "refuse_removed", lambda *_: [])
+    monkeypatch.setattr(Writing, "write", lambda _, progress, __: (progress, {KEY: "stopped"}))
+    _, done = repeated(is_finished=is_finished, with_acls=True, commits=lambda: 7, alter=starts.append)
+    assert (done, starts) == ([action], [Start(commits=7, fence=fence)])
+
+
+@pytest.mark.parametrize("error", [LockHeld("alterations", "process 7"), PlanOutdated(["group g was 5 and is 6"])])
+def test_offsets_beside_another_alteration(
+    repeated: Repeated, monkeypatch: pytest.MonkeyPatch, error: PipelineError
+) -> None:
+    """The records are written and read back by then, so it is no failure of the run: the offsets are reported as left."""
+
+    def alter(_: Start) -> None:
+        raise error
+
+    monkeypatch.setattr(Writing, "write", lambda _, progress, __: (progress, {}))
+    monkeypatch.setattr(Writing, "maps", lambda _: ({}, {}))
+    monkeypatch.setattr(Writing, "check", lambda *_: [RECEIPT])
+    action = cast("Any", object())
+    left = Alterations(actions=[action, action], notes=["group h has members"])
+    monkeypatch.setattr(restore_steps, "_offset_commits", lambda *_: left)
+    monkeypatch.setattr(restore_steps, "_with_later_options", lambda *arguments: arguments[3])
+    result, done = repeated(with_offsets=True, alter=alter)
+    assert (result.receipts, result.offsets_left, done, result.is_complete) == ([RECEIPT], 3, [], False)
+    assert result.notes[-2] == "group h has members"
+    assert result.notes[-1].startswith("offsets of groups were not committed, because another run alters the cluster: ")
+    assert result.notes[-1].endswith(("process 7", "group g was 5 and is 6"))
 
 
 @pytest.mark.parametrize("is_dry_run", [True, False])

@@ -14,6 +14,7 @@ from kafka_lagoon.apply.outcomes import ActionResult, Outcome
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import LockHeld, PlanOutdated
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.restore.archived import NO_ID, ArchivedTopic
 from kafka_lagoon.restore.finished import FinishedRestore, topics_of
@@ -32,6 +33,7 @@ from kafka_lagoon.restore.writing import Writing, memory_bytes
 from kafka_lagoon.runs.context import Progress as Steps
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.restore_preparation import (
+    NOT_PLANNED,
     RestoreRun,
     RestoreSource,
     added,
@@ -147,7 +149,7 @@ def _begin_or_continue(run: RestoreRun, confirm: Callable[[RestoreResult], bool]
         return _begin(run, confirm, commits)
     plan, progress = last
     if progress.is_finished:
-        return _after_finished(run, plan, progress) or _begin(run, confirm, commits)
+        return _after_finished(run, plan, progress, commits) or _begin(run, confirm, commits)
     topic_ids = {one.source.topic: one.source.topic_id or NO_ID for one in plan.partitions}
     source = find_source(run, topics_of(plan), topic_ids, plan.source_cluster_id)
     size = memory_bytes(run.limits)
@@ -155,18 +157,19 @@ def _begin_or_continue(run: RestoreRun, confirm: Callable[[RestoreResult], bool]
         run.store.refuse_unwritable()
     notes = refuse_removed(run.warehouse, plan, progress, source.topics, source.files, size)
     result = replace(_result(run, source), plan=plan, progress=progress, is_continued=True, notes=notes)
-    return _carry_out(run, source, _with_later_options(run, source, plan, result))
+    return _carry_out(run, source, _with_later_options(run, source, plan, result, commits))
 
 
 def _with_later_options(
-    run: RestoreRun, source: RestoreSource, plan: RestorePlan, result: RestoreResult
+    run: RestoreRun, source: RestoreSource, plan: RestorePlan, result: RestoreResult, commits: int
 ) -> RestoreResult:
     """Carry out options that the earlier run may not have had: create ACLs, and note the options that come too late.
 
     ConfigError if the snapshot of the plan is not the one that `--at` chooses, or lacks what the options need; TableError if
-    an ACL was not created.
+    an ACL was not created; LockHeld if another run has altered the target meanwhile.
     """
     request, notes, acls = run.request, list(_not_of_plan(run, plan)), Alterations()
+    start = run.start(commits) if request.with_acls else NOT_PLANNED
     if request.at_ms is not None or request.with_acls or request.with_offsets or request.with_configs:
         described = run.described(source.topics) if request.with_configs else {}
         with opened(run.warehouse) as ask:
@@ -175,7 +178,7 @@ def _with_later_options(
             if plan.snapshot_id is not None:
                 acls = added(run, ask, plan.snapshot_id, source, described)
     result = replace(result, notes=[*result.notes, *notes, *acls.notes], actions=acls.actions)
-    return result if request.is_dry_run else replace(result, altered=run.execute_all(acls.actions))
+    return result if request.is_dry_run else replace(result, altered=run.execute_all(acls.actions, start))
 
 
 def _not_of_plan(run: RestoreRun, plan: RestorePlan) -> Iterator[str]:
@@ -191,7 +194,7 @@ def _not_of_plan(run: RestoreRun, plan: RestorePlan) -> Iterator[str]:
             )
 
 
-def _after_finished(run: RestoreRun, plan: RestorePlan, progress: Progress) -> RestoreResult | None:
+def _after_finished(run: RestoreRun, plan: RestorePlan, progress: Progress, commits: int) -> RestoreResult | None:
     """The result of a restore that has finished; None if its records are not all in the target any more."""
     source = find_source(run, topics_of(plan), {})
     receipts = run.store.receipts(plan.restore_id)
@@ -200,7 +203,7 @@ def _after_finished(run: RestoreRun, plan: RestorePlan, progress: Progress) -> R
         return None
     notes = list(finished.not_restored(source.topics))
     result = replace(_result(run, source), notes=notes, finished_at=finished.finished_at, plan=plan)
-    result = _with_later_options(run, source, plan, result)
+    result = _with_later_options(run, source, plan, result, commits)
     reads_again = finished.is_unread and not run.request.is_dry_run
     if not (run.request.with_offsets or reads_again):
         return replace(result, receipts=finished.receipts)
@@ -276,17 +279,24 @@ def _carry_out(run: RestoreRun, source: RestoreSource, result: RestoreResult) ->
     run.store.add_receipts(receipts)
     result = replace(result, receipts=receipts, failures=failures)
     if run.request.with_offsets:
-        made = _offset_commits(run, plan, receipts, maps)
-        run.steps.step("offsets", len(made.actions))
-        result = replace(
-            result,
-            notes=[*result.notes, *made.notes],
-            offsets_left=len(made.notes),
-            altered=[*result.altered, *run.execute(made.actions)],
-        )
+        result = _with_offsets(run, result, _offset_commits(run, plan, receipts, maps))
     if progress.is_finished or failures:
         return result
     return replace(result, progress=run.store.commit(replace(progress, is_finished=True), []))
+
+
+def _with_offsets(run: RestoreRun, result: RestoreResult, made: Alterations) -> RestoreResult:
+    """Commit offsets of groups. The records are written: what another run has altered meanwhile only leaves offsets out."""
+    run.steps.step("offsets", len(made.actions))
+    altered, notes = list(result.altered), list(made.notes)
+    left = len(made.notes)
+    try:
+        altered += run.execute(made.actions)
+    except (LockHeld, PlanOutdated) as error:
+        reason = "; ".join(error.changes) if isinstance(error, PlanOutdated) else error.holder
+        notes.append(f"offsets of groups were not committed, because another run alters the cluster: {reason}")
+        left += len(made.actions)
+    return replace(result, notes=[*result.notes, *notes], offsets_left=left, altered=altered)
 
 
 def _offset_commits(

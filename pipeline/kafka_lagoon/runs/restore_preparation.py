@@ -66,7 +66,7 @@ class Start:
     fence: Fence | None = None
 
 
-_NOT_PLANNED = Start()
+NOT_PLANNED = Start()
 
 
 @frozen
@@ -115,7 +115,7 @@ class RestoreRun:
                 raise LockHeld(f"cluster {self.cluster_id}", "it began in the meantime") from error
             raise
 
-    def execute(self, actions: Sequence[Action], start: Start = _NOT_PLANNED) -> Sequence[ActionResult]:
+    def execute(self, actions: Sequence[Action], start: Start = NOT_PLANNED) -> Sequence[ActionResult]:
         """Carry out actions that were planned after `start`, with a row of admin_actions for each."""
         if not actions:
             return []
@@ -123,11 +123,11 @@ class RestoreRun:
         run = Run.new("restore", self.cluster.settings, self.clock.now_ms())
         with (
             self.alone_since(start, PlanOutdated),
-            recording(self.warehouse, self.cluster_id, self.clock, fence=start.fence) as store,
+            recording(self.warehouse, self.cluster_id, self.clock, self.limits.lock_wait_ms, start.fence) as store,
         ):
             return execute(self.cluster, plan, (), run, store, self.deadline()).results
 
-    def execute_all(self, actions: Sequence[Action], start: Start = _NOT_PLANNED) -> Sequence[ActionResult]:
+    def execute_all(self, actions: Sequence[Action], start: Start = NOT_PLANNED) -> Sequence[ActionResult]:
         """Carry out actions; TableError if one was not."""
         results = self.execute(actions, start)
         if failed := [result for result in results if result.outcome is not Outcome.DONE]:
