@@ -86,15 +86,12 @@ def test_a_run_clears_nothing_of_later_runs(is_locked: bool) -> None:
         problems=None,
         records=(staged_file("ingest_date=2026-11-21/of-2.parquet"),),
     )
-    later = [
-        "000000000003.ledger.json",
-        "000000000003.paid",
-        ".000000000003.ledger.json.1e.tmp",
-    ]  # words: ok, names of files
+    offsets, mark = staged_commit._NEXT_OFFSETS, staged_commit._COMMITTED
+    later = [f"000000000003{offsets}", f"000000000003{mark}", f".000000000003{offsets}.1e.tmp"]
     staged = ["ingest_date=2026-11-21/of-3.parquet", "ranges/ingest_date=2026-11-21/run-3.parquet"]
     left = ["ingest_date=2026-11-13/dead.parquet", "problems/ingest_date=2026-11-13/dead.parquet"]
     own = ["ingest_date=2026-11-21/of-2.parquet", "ranges/ingest_date=2026-11-21/run-2.parquet"]
-    earlier = ["000000000001.ledger.json", "000000000001.paid"]  # words: ok, the names of files
+    earlier = [f"000000000001{offsets}", f"000000000001{mark}"]
     storage = Staged({f"staging/{name}": b"x" for name in (*later, *staged, *left, *own, *earlier)})
     _StagingFolder(storage=storage, root="staging", is_locked=is_locked).clear(last)  # type: ignore[arg-type]
     assert storage.files.keys() == {f"staging/{name}" for name in (*later, *(() if is_locked else staged))}
