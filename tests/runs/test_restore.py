@@ -249,6 +249,29 @@ def test_offsets_beside_another_alteration(
     assert result.notes[-1].endswith(("process 7", "group g was 5 and is 6"))
 
 
+def test_an_alteration_of_another_run(repeated: Repeated, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A restore that alters nothing goes on beside it; a fault may be about what it does, so it is named."""
+
+    def held(*_: object) -> None:
+        raise LockHeld("alterations", "another run")
+
+    prepared = Preparation(
+        source=RestoreSource(topics=[], files={}), targets={}, actions=[], notes=[], snapshot_id=None, records=None
+    )
+    monkeypatch.setattr(restore_preparation, "fence_of_now", held)
+    monkeypatch.setattr(restore_steps, "prepare", lambda *_: prepared)
+    monkeypatch.setattr(restore_steps, "create_targets", lambda *_: (PLAN, []))
+    monkeypatch.setattr(restore_steps, "_carry_out", lambda *given: replace(given[-1], progress=None))
+    assert repeated(is_new=True)[0].plan == PLAN
+
+    def refuse(*_: object) -> Preparation:
+        raise ConfigError(["topic t has records"])
+
+    monkeypatch.setattr(restore_steps, "prepare", refuse)
+    with pytest.raises(LockHeld, match="another run"):
+        repeated(is_new=True)
+
+
 @pytest.mark.parametrize("is_dry_run", [True, False])
 def test_an_ingest_that_died_comes_first(repeated: Repeated, monkeypatch: pytest.MonkeyPatch, is_dry_run: bool) -> None:
     """A run makes the pending commits of the source cluster before it looks for records; a dry run only looks for them."""

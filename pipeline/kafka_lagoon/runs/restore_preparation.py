@@ -59,11 +59,13 @@ _POLL_S = 0.2
 class Start:
     """The state of the warehouse when a run began to plan: what must not have changed when it begins to write.
 
-    `commits` counts those of restores with its request. `fence` is None where a lock keeps other runs away.
+    `commits` counts those of restores with its request. `fence` is None where a lock keeps other runs away, and while another
+    run alters the target; `other` is about that one.
     """
 
     commits: int = 0
     fence: Fence | None = None
+    other: LockHeld | None = None
 
 
 NOT_PLANNED = Start()
@@ -95,10 +97,16 @@ class RestoreRun:
         return targets
 
     def start(self, commits: int) -> Start:
-        """Begin to plan; LockHeld if another run alters the target. A dry run alters nothing, and waits for nobody."""
+        """Begin to plan. A run that alters the target is waited for, and not by a dry run.
+
+        If it goes on, or has died a short time ago, that only matters if this run has something to alter, too.
+        """
         if self.request.is_dry_run:
             return Start(commits=commits)
-        fence = fence_of_now(self.warehouse, self.cluster_id, self.clock, self.limits.lock_wait_ms)
+        try:
+            fence = fence_of_now(self.warehouse, self.cluster_id, self.clock, self.limits.lock_wait_ms)
+        except LockHeld as other:
+            return Start(commits=commits, other=other)
         return Start(commits=commits, fence=fence)
 
     @contextmanager
@@ -111,6 +119,8 @@ class RestoreRun:
             yield
         except errors as error:
             fence = start.fence
+            if start.other:
+                raise start.other from error
             if fence and (is_passed(self.warehouse, fence) or self.store.commits() != start.commits):
                 raise LockHeld(f"cluster {self.cluster_id}", "it began in the meantime") from error
             raise
