@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from kafka_lagoon.client.broker import Broker
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import AddressRefused, AuthenticationFailed, PipelineError, UnsupportedVersion
 from kafka_lagoon.fetch.reader import SplitReader
 from kafka_lagoon.protocol.messages.fetch import FETCH, EpochEndOffset
 from kafka_lagoon.protocol.messages.metadata import METADATA
@@ -135,6 +137,31 @@ def test_a_connection_that_fails(state: FakeCluster, connect: Connect, action: A
     state.faults.append(Fault(FETCH.key, action))
     values, outcome = read(connect(), split(state), small(stall_timeout_ms=5_000))
     assert (len(values), outcome.failure) == (20, None)
+
+
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        (AuthenticationFailed("broker 1", "authenticate", "PLAIN: wrong password"), "AUTHENTICATION_FAILED"),
+        (AddressRefused("broker 1", "resolve", "loopback"), "ADDRESS_REFUSED"),
+        (UnsupportedVersion("Fetch", (4, 18), None, "broker 1", None), "UNSUPPORTED_VERSION"),
+    ],
+)
+def test_errors_that_no_attempt_mends(
+    state: FakeCluster, connect: Connect, monkeypatch: pytest.MonkeyPatch, error: PipelineError, name: str
+) -> None:
+    """Wrong credentials, forbidden addresses and old brokers end the split at once: nothing is tried again."""
+
+    def refuse(broker: Broker, _api: Any, _request: object, _deadline: Deadline, versions: Any) -> Any:
+        asked.append((broker.node_id, versions))
+        raise error
+
+    fill(state)
+    cluster, asked = connect(), list[Any]()
+    monkeypatch.setattr(Broker, "ask", refuse)
+    values, outcome = read(cluster, split(state))
+    assert (values, outcome.failure, outcome.detail) == ({}, name, str(error))
+    assert len(asked) == len(set(asked))
 
 
 def test_a_broker_that_dies(state: FakeCluster, brokers: dict[int, FakeBroker], connect: Connect) -> None:
