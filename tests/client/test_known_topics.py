@@ -1,7 +1,9 @@
 """Descriptions of topics are learned by leader epoch within one topic id, as in Kafka's client."""
 
+import pytest
+
 from kafka_lagoon.client.known_topics import KnownTopics
-from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.metadata import NO_LEADER, MetadataPartition, MetadataTopic
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text
@@ -35,6 +37,46 @@ def test_older_news_of_a_leader_is_ignored() -> None:
     topics.learn_all([orders(2, 5)])
     topics.learn_all([orders(1, 4)])
     assert leader(topics) == (2, 5)
+    topics.learn_all([orders(1, 0)])
+    assert leader(topics) == (2, 5)
+
+
+def test_the_last_of_two_leaders_of_one_epoch() -> None:
+    """It is accepted, as in Kafka's client: a leader that fails keeps its epoch until another is elected."""
+    topics = KnownTopics()
+    for leader_id in (2, NO_LEADER, 3):
+        topics.learn(orders(leader_id, 5))
+        assert leader(topics) == (leader_id, 5)
+
+
+def test_a_description_without_an_id() -> None:
+    """A broker of an older release gives none: it may describe the topic that is known, whose id and epoch stay."""
+    topics = KnownTopics()
+    topics.learn(orders(1, 5))
+    topics.learn(orders(2, 4, NO_ID))
+    assert (leader(topics), topics.id_of("orders")) == ((1, 5), uuid_text(OLD))
+
+
+@pytest.mark.parametrize(
+    ("topic_id", "code"), [(OLD, UNKNOWN_TOPIC_OR_PARTITION), (OLD, 29), (NO_ID, 29), (NO_ID, 5)], ids=str
+)
+def test_an_error_in_place_of_a_description(topic_id: bytes, code: int) -> None:
+    """It adds no topic, and takes nothing from a topic that is known: a leader of an older epoch is ignored after it."""
+    topics = KnownTopics()
+    refused = MetadataTopic(error_code=code, name="orders", topic_id=NO_ID)
+    topics.learn(refused)
+    assert topics.names() == []
+    topics.learn(orders(1, 5, topic_id))
+    topics.learn(refused)
+    topics.learn(orders(2, 4, topic_id))
+    assert (topics.names(), leader(topics)) == (["orders"], (1, 5))
+
+
+def test_an_id_that_a_broker_does_not_know() -> None:
+    """The description has no name then, and is of no topic."""
+    topics = KnownTopics()
+    topics.learn_all([MetadataTopic(error_code=UNKNOWN_TOPIC_ID, name=None, topic_id=NEW), orders(1, 5)])
+    assert (topics.names(), leader(topics)) == (["orders"], (1, 5))
 
 
 def test_a_re_created_topic_has_epochs_of_its_own() -> None:
@@ -65,7 +107,7 @@ def test_a_re_created_topic_without_ids() -> None:
     topics = KnownTopics()
     topics.learn(orders(1, 5, NO_ID))
     topics.learn(MetadataTopic(error_code=UNKNOWN_TOPIC_OR_PARTITION, name="orders"))
-    assert topics.leader_of(ORDERS_0) == 1, "a broker may be behind the others"
+    assert leader(topics) == (1, -1), "a broker may be behind the others"
     topics.learn(orders(2, 0, NO_ID))
     assert leader(topics) == (2, 0)
 
@@ -86,3 +128,5 @@ def test_a_leader_from_another_response() -> None:
     assert not topics.learn_leader(ORDERS_0, 2, 1, uuid_text(NEW))
     assert topics.learn_leader(ORDERS_0, 2, 1, uuid_text(OLD))
     assert leader(topics) == (2, 1)
+    assert topics.learn_leader(ORDERS_0, 3, 2, None), "a version of Fetch without ids may be about this topic"
+    assert leader(topics) == (3, 2)
