@@ -153,15 +153,27 @@ def test_errors_that_no_attempt_mends(
     """Wrong credentials, forbidden addresses and old brokers end the split at once: nothing is tried again."""
 
     def refuse(broker: Broker, _api: Any, _request: object, _deadline: Deadline, versions: Any) -> Any:
-        asked.append((broker.node_id, versions))
+        attempts.append((broker.node_id, versions))
         raise error
 
     fill(state)
-    cluster, asked = connect(), list[Any]()
+    cluster, attempts = connect(), list[Any]()
     monkeypatch.setattr(Broker, "ask", refuse)
     values, outcome = read(cluster, split(state))
     assert (values, outcome.failure, outcome.detail) == ({}, name, str(error))
-    assert len(asked) == len(set(asked))
+    assert len(attempts) == len(set(attempts))
+
+
+def test_an_answer_of_a_proxy(state: FakeCluster, connect: Connect) -> None:
+    """A gateway's page of an error is no batch that is too large, although its first bytes are a large number: it may pass."""
+    fill(state)
+    page = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"
+    state.faults.append(Fault(FETCH.key, Raw(page), times=2))
+    values, outcome = read(connect(), split(state), small(stall_timeout_ms=5_000))
+    assert (len(values), outcome.failure) == (20, None)
+    state.faults.append(Fault(FETCH.key, Raw(page), times=1000))
+    _, outcome = read(connect(), split(state), small())
+    assert (outcome.failure, outcome.detail) == ("PROTOCOL_ERROR", "the answer is HTTP, not Kafka")
 
 
 def test_a_broker_that_dies(state: FakeCluster, brokers: dict[int, FakeBroker], connect: Connect) -> None:

@@ -99,7 +99,7 @@ class Recovery:
     def after_error(self, error: PipelineError) -> Decision:
         """Decide after an error instead of an answer, or an answer that cannot be decoded."""
         name = refusal_name(error)
-        if isinstance(error, FrameTooLarge) and error.size > error.limit:
+        if isinstance(error, FrameTooLarge) and error.is_beyond_limit:
             return Stop(BATCH_TOO_LARGE, f"{error}; see receive_message_max_bytes")
         if isinstance(error, AuthenticationFailed | AddressRefused | UnsupportedVersion):
             return Stop(name, str(error))
