@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.errors import BrokerError, PipelineError, TargetChanged
+from kafka_lagoon.errors import BrokerError, OtherAttempt, PipelineError, TargetChanged
 from kafka_lagoon.produce.arrow_writer import ArrowWriter
 from kafka_lagoon.produce.batch_queues import Written
 from kafka_lagoon.produce.targets import describe_targets
@@ -105,3 +105,13 @@ def test_a_failure_that_is_of_no_record(
     error, _ = failure(state, connect, monkeypatch, [29])
     assert isinstance(error, BrokerError)
     assert str(error) == "Produce for copy-0: TOPIC_AUTHORIZATION_FAILED"
+
+
+@pytest.mark.parametrize("code", [45, 46])
+def test_another_attempt_that_writes_the_same(
+    state: FakeCluster, connect: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """A duplicate whose offset the broker has forgotten has no place in the map of offsets: the attempt that wrote it goes on."""
+    error, written = failure(state, connect, monkeypatch, [0, code])
+    assert isinstance(error, OtherAttempt)
+    assert written == 4
