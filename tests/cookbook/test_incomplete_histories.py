@@ -1,10 +1,10 @@
-"""docs/queries.md: its statements over histories in which something is unknown, repeated or gone."""
+"""docs/queries.md: its statements over histories in which something is unknown, repeated or gone; a statement of docs/sql.md."""
 
 from pathlib import Path
 from typing import Any
 
 from kafka_lagoon.query.statements import tuples
-from tests.cookbook.pages import QUERIES, statements
+from tests.cookbook.pages import QUERIES, ROOT, statements
 from tests.query.duckdb_rows import rows_of
 from tests.query.views.worked_examples import lake_of_text
 
@@ -62,6 +62,49 @@ def test_a_status_that_returns_has_two_rows(tmp_path: Path) -> None:
     assert _answer(tmp_path, "FROM group_status\n", "\n".join(history)) == [
         ("g", "STALL", "20 01:30", "20 02:00", 350),
         ("g", "STALL", "20 12:00", "20 15:00", 1600),
+    ]
+
+
+_EXPIRED = """\
+== a group whose commits expire, and that returns
+snapshots | captured_at | slot
+1         | 17 10:00    | 17 10:00
+2         | 17 11:00    | 17 11:00
+3         | 17 12:00    | 17 12:00
+4         | 17 13:00    | 17 13:00
+5         | 17 14:00    | 17 14:00
+
+consumer_groups | group_id | state  | members
+1               | g        | Empty  | 0
+2               | g        | Empty  | 0
+4               | g        | Empty  | 0
+1               | other    | Stable | 1
+2               | other    | Empty  | 0
+3               | other    | Empty  | 0
+4               | other    | -      | -
+5               | other    | Empty  | 0
+"""
+
+
+def test_a_group_that_was_gone_has_two_rows(tmp_path: Path) -> None:
+    """A group does not exist while it is not listed, and nothing is known of a group that was not described."""
+    assert _answer(tmp_path, "AS first_without_members", _EXPIRED) == [
+        ("g", "17 10:00", "17 11:00", 2),
+        ("other", "17 11:00", "17 12:00", 2),
+        ("g", "17 13:00", "17 13:00", 1),
+        ("other", "17 14:00", "17 14:00", 1),
+    ]
+
+
+def test_a_status_of_a_group_that_was_gone_has_two_rows(tmp_path: Path) -> None:
+    """The status of the group, a snapshot before it is gone, does not last until it returns."""
+    history = ["== gone", "snapshots | captured_at", *(f"{number} | 20 {number:02}:00" for number in range(1, 10))]
+    history += ["", "consumer_lag | group_id | topic | partition | committed_offset | high_watermark | lag"]
+    history += [f"{number} | g | a | 0 | 5 | {100 * number} | {100 * number - 5}" for number in (1, 2, 3, 7, 8, 9)]
+    history += [f"{number} | other | a | 0 | {100 * number} | {100 * number} | 0" for number in range(1, 10)]
+    assert _answer(tmp_path, "FROM group_status\n", "\n".join(history)) == [
+        ("g", "STOP", "20 03:00", "20 03:00", 295),
+        ("g", "STOP", "20 07:00", "20 09:00", 895),
     ]
 
 
@@ -262,6 +305,29 @@ def test_readers_by_pattern_and_without_commits(tmp_path: Path) -> None:
     ]
 
 
+_UNKNOWN_LAGS = """\
+== a group that reads on while a snapshot knows no end, and then no commit; the topic is created again
+snapshots | captured_at | slot
+1         | 17 10:00    | 17 10:00
+2         | 17 11:00    | 17 11:00
+3         | 17 12:00    | 17 12:00
+4         | 17 13:00    | 17 13:00
+5         | 17 14:00    | 17 14:00
+
+consumer_lag | group_id | topic  | topic_id | committed_offset | high_watermark | lag | lag_basis | problem
+1            | g        | orders | O        | 10               | 100            | 90  | committed |
+2            | g        | orders | O        | 30               | -              | -   | unknown   | LEADER_NOT_AVAILABLE
+3            | g        | orders | O        | -                | 100            | -   | unknown   | COORDINATOR_NOT_AVAILABLE
+4            | g        | orders | O        | 70               | 100            | 30  | committed |
+5            | g        | orders | P        | 500              | 600            | 100 | committed |
+"""
+
+
+def test_progress_beside_an_unknown_lag_counts(tmp_path: Path) -> None:
+    """What a group consumed is between the commits that are known, whatever is known of its lag."""
+    assert _answer(tmp_path, "AS offsets_consumed", _UNKNOWN_LAGS) == [("g", 60, "17 11:00", "17 13:00", 0)]
+
+
 _THINNED = """\
 == days of which retention has kept a snapshot each
 snapshots | captured_at | slot
@@ -324,3 +390,32 @@ def test_volumes_are_not_summed_over_replicas(tmp_path: Path) -> None:
         (1, "/b", 0, None, None, "KAFKA_STORAGE_ERROR"),
         (2, "/a", 1, 1.0, None, None),
     ]
+
+
+_SEVERITIES = """\
+== findings of each severity
+snapshots | captured_at
+1         | 17 10:00
+
+coverage | api      | requests
+1        | Metadata | 1
+
+brokers | broker_id | is_fenced
+1       | 1         | true
+
+partitions | topic | partition | leader_id | replicas | isr   | is_leaderless | is_under_min_isr | is_preferred_leader
+1          | a     | 0         | 2         | [1, 2]   | [2]   | false         | false            | false
+1          | b     | 0         | -         | [1]      | [1]   | true          | false            | true
+"""
+
+
+def test_the_worst_finding_comes_first(tmp_path: Path) -> None:
+    """The statement of docs/sql.md puts warnings before what is only worth knowing, unlike the alphabet."""
+    (statement,) = (
+        one
+        for block in statements((ROOT / "docs" / "sql.md").read_text("utf-8"))
+        for one in block.split(";")
+        if "FROM health_findings" in one
+    )
+    with rows_of(lake_of_text(tmp_path, _SEVERITIES), statement) as rows:
+        assert [severity for _, severity, *_ in tuples(rows)] == ["critical", "warning", "info"]
