@@ -83,6 +83,12 @@ class TablesContext:
     now_ms: int
     missing: Sequence[MissingSnapshot] = ()
 
+    @property
+    def as_of_ms(self) -> int:
+        """The time that the answer is about, at which snapshots may be late: that of --at, or now."""
+        chosen: Moment | None = self.options.at
+        return self.now_ms if chosen is None else min(self.now_ms, chosen.at_ms(self.now_ms))
+
     def instant(self, moment: Moment) -> datetime:
         """Return a time of the options, which may be relative to now."""
         return datetime.fromtimestamp(moment.at_ms(self.now_ms) / 1000, UTC)
@@ -310,14 +316,13 @@ def chosen_rows(context: TablesContext) -> Iterator[Rows]:
 
 def snapshot_rows(context: TablesContext) -> QueriedRows:
     """Return the chosen snapshots; people see one line for each."""
-    of, requested = of_snapshots(context.snapshots), context.options.at
-    at_ms = None if requested is None else requested.at_ms(context.now_ms)
+    of = of_snapshots(context.snapshots)
     return QueriedRows(
         ask=context.ask,
         kind="snapshot",
         statement=f"SELECT {', '.join(COLUMNS)} FROM snapshots WHERE {of} ORDER BY cluster",  # noqa: S608  names of ours
         values=of.values,
-        lines=[printable(one.line(context.now_ms, at_ms)) for one in context.snapshots],
+        lines=[printable(one.line(context.now_ms, context.as_of_ms)) for one in context.snapshots],
     )
 
 

@@ -96,9 +96,9 @@ def _counted(counts: Sequence[_Count], limit: Threshold, column: str | None) -> 
 
 
 def age_lines(limit: Threshold, context: TablesContext) -> Iterator[str]:
-    """Make lines for snapshots that are older than a limit."""
+    """Make lines for snapshots that are older than a limit, at the time of --at if there is one."""
     for snapshot in context.snapshots:
-        age_ms = snapshot.age_ms(context.now_ms)
+        age_ms = snapshot.age_ms(context.as_of_ms)
         if age_ms > limit.limit:
             yield from lines_of(limit, Measured(above=1, highest=age_ms, where=snapshot.cluster), "snapshots")
 

@@ -40,11 +40,11 @@ class ChosenSnapshot:
         """Return the time since the snapshot was taken."""
         return now_ms - round(self.captured_at.timestamp() * 1000)
 
-    def line(self, now_ms: int, at_ms: int | None) -> str:
+    def line(self, now_ms: int, as_of_ms: int) -> str:
         """Make a line for people: the snapshot, its age, and warnings if it was late at the time of --at, or is incomplete."""
         age_ms = self.age_ms(now_ms)
         parts = [f"{self.cluster}: snapshot of {spelled_time(self.captured_at)}", f"{duration(age_ms)} old"]
-        if late := self._late(age_ms, age_ms if at_ms is None else min(age_ms, self.age_ms(at_ms))):
+        if late := self._late(age_ms, self.age_ms(as_of_ms)):
             parts.append(f"LATE: {late}")
         if self.is_partial:
             parts.append(f"INCOMPLETE: {counted(self.failures, 'failure')}, see table collection_failures")
