@@ -92,7 +92,7 @@ TARGETS = {
         ),
         *_targets(
             "statements",
-            longest=16 << 10,
+            longest=8 << 10,
             sql="SQL that `lagoon sql` refuses or runs",
             conditions="conditions on records of a restore",
         ),
