@@ -110,7 +110,7 @@ def test_a_partition_without_a_leader_fails_alone(state: FakeCluster, cluster: C
 
 @pytest.mark.parametrize("spec", [EARLIEST, ShiftBy(-5)])
 def test_a_commit_that_cannot_be_read(state: FakeCluster, cluster: Cluster, spec: ResetSpec) -> None:
-    """What it would replace is not known, so it is left alone; other partitions are set."""
+    """A commit that cannot be read is left alone; other partitions are set."""
     state.groups["billing"].commits["orders", 0] = FakeCommit(20, error_code=29)
     offsets, failures = planned(cluster, {ORDERS[0]: spec, ORDERS[1]: spec})
     assert offsets == {"billing orders-1": 10 if spec is EARLIEST else 15}

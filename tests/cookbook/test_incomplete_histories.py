@@ -324,7 +324,7 @@ consumer_lag | group_id | topic  | topic_id | committed_offset | high_watermark 
 
 
 def test_progress_beside_an_unknown_lag_counts(tmp_path: Path) -> None:
-    """What a group consumed is between the commits that are known, whatever is known of its lag."""
+    """The commits that are known say how much a group consumed, also beside an unknown lag."""
     assert _answer(tmp_path, "AS offsets_consumed", _UNKNOWN_LAGS) == [("g", 60, "17 11:00", "17 13:00", 0)]
 
 

@@ -36,7 +36,7 @@ def test_passwords_are_set_and_deleted(state: FakeCluster, carry_out: CarryOut) 
 
 
 def test_a_user_that_could_not_be_described(state: FakeCluster, carry_out: CarryOut) -> None:
-    """Whether it has a password is not known, so it is not taken for a new user whose password is set."""
+    """Such a user may have a password, so it is not taken for a new user whose password is set."""
     state.scram_users = (scram_user("alice", error_code=-1),)
     (result,) = carry_out([alter_scram(ALICE, None, 5000, PASSWORD)]).results
     assert (result.outcome, result.failure and result.failure.name) == ("failed", "UNKNOWN_SERVER_ERROR")
