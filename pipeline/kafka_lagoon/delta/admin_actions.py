@@ -99,7 +99,7 @@ def recording(
     LockHeld if another run holds it for longer than `wait_ms` milliseconds. With `fence`, the first write also raises it if
     another run has begun since that was made.
     """
-    if _has_lock(warehouse):
+    if warehouse.has_locks:
         with warehouse.exclusively(f"alter-{cluster_id}", clock, wait_ms):
             yield AdminActions(warehouse, clock)
         return
@@ -115,17 +115,13 @@ def fence_of_now(warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: i
 
     LockHeld if another run alters it for longer than `wait_ms` milliseconds.
     """
-    return None if _has_lock(warehouse) else _fence(warehouse, cluster_id, clock, wait_ms)
+    return None if warehouse.has_locks else _fence(warehouse, cluster_id, clock, wait_ms)
 
 
 def is_passed(warehouse: Warehouse, fence: Fence) -> bool:
     """True if a run has altered the cluster since the fence was made."""
     last = warehouse.kernel.last_transaction(warehouse.state(ADMIN_ACTIONS.name), fence.app_id)
     return last is not None and last >= fence.version
-
-
-def _has_lock(warehouse: Warehouse) -> bool:
-    return warehouse.kernel.storage.local(warehouse.locations[ADMIN_ACTIONS.name]) is not None
 
 
 def _fence(warehouse: Warehouse, cluster_id: str, clock: Clock, wait_ms: int) -> Fence:

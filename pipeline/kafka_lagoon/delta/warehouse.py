@@ -117,6 +117,11 @@ class Warehouse:
         folder = self.kernel.storage.local(self.locations["snapshots"])
         return None if folder is None else folder.parent / f".lagoon-{file_name(what)}.lock"
 
+    @property
+    def has_locks(self) -> bool:
+        """True if a lock can keep other runs away; elsewhere only transaction ids do."""
+        return self.lock_file("commit") is not None
+
     @contextmanager
     def exclusively(self, what: str, clock: Clock, wait_ms: int) -> Iterator[None]:
         """Hold the lock called `what` beside tables on a local path; does nothing on other file systems.

@@ -302,8 +302,7 @@ def _staging_folder(warehouse: Warehouse, staging: str, cluster_id: str) -> _Sta
 
 
 def _folder_at(warehouse: Warehouse, root: str) -> _StagingFolder:
-    is_locked = warehouse.lock_file("commit") is not None
-    return _StagingFolder(storage=warehouse.kernel.storage, root=root, is_locked=is_locked)
+    return _StagingFolder(storage=warehouse.kernel.storage, root=root, is_locked=warehouse.has_locks)
 
 
 def _staged(folder: _StagingFolder, file: DataFile) -> PendingFile:
