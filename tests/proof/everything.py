@@ -3,7 +3,7 @@
 python -m tests.proof.everything [--long] [--seed N] [--part NAME]... [--folder DIR] [--minutes N]
 
 Without --long (`make proof`) the seed is fixed, and a part of the tests and of the points to die at is tried; with it (`make proof-long`)
-the seed is new, and all of them are. Histories, fuzzing, differential and races with --long go on where the last run of their seed ended: the
+the seed is new, and all of them are. Histories, points, fuzzing, differential and races with --long go on where the last run of their seed ended: the
 folder `played` has its figures. Each part is a command of its own whose output is kept in the folder. Exit 1 if a part failed.
 """
 
@@ -61,14 +61,19 @@ class Part:
         figures = self.figures_file(folder, seed, is_long=is_long)
         return [sys.executable, "-m", self.module, *arguments, *seeds, *limit, "--json", str(figures)]
 
+    @property
+    def stem(self) -> str:
+        """What names of its files begin with."""
+        return self.name.replace(" ", "-")
+
     def file(self, folder: Path, ending: str) -> Path:
         """A file of the part in the folder of a run."""
-        return folder / f"{self.name.replace(' ', '-')}.{ending}"
+        return folder / f"{self.stem}.{ending}"
 
     def figures_file(self, folder: Path, seed: int, *, is_long: bool) -> Path:
         """The file of its figures; a part that goes on in a later run has one in the repository for each seed."""
         if is_long and GOES_ON in self.long_arguments:
-            return PLAYED / f"{self.name}-{seed}.json"
+            return PLAYED / f"{self.stem}-{seed}.json"
         return self.file(folder, "xml" if self.marker else "json")
 
     def figures(self, folder: Path, seed: int, *, is_long: bool) -> Figures | None:
@@ -111,7 +116,7 @@ PARTS = (
         arguments=("--seconds", "20"),
         long_arguments=(GOES_ON, "--runs", "1000000", "--seconds", "600"),
     ),
-    Part(name="points to die at", module="tests.proof.points", arguments=("--every", "14")),
+    Part(name="points to die at", module="tests.proof.points", arguments=("--every", "14"), long_arguments=(GOES_ON,)),
     Part(name="altered answers", module="tests.proof.answers", arguments=("--step", "61")),
     Part(
         name="differential",

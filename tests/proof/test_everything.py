@@ -94,7 +94,7 @@ def test_histories_go_on_in_the_repository() -> None:
     """A later clone has the figures of what was played before, for each part that goes on and each seed."""
     going_on = [part for part in PARTS if GOES_ON in part.long_arguments]
     assert going_on
-    kept = {(part.name, path) for part in going_on for path in PLAYED.glob(f"{part.name}-*.json")}
+    kept = {(part.name, path) for part in going_on for path in PLAYED.glob(f"{part.stem}-*.json")}
     assert kept
     for name, path in kept:
         figures = Figures.read(path)

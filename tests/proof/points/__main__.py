@@ -1,10 +1,12 @@
 """Lets jobs die at every point between two durable effects, and judges what is there when they have been run again.
 
 python -m tests.proof.points [--job NAME]... [--times N] [--point NAME]... [--every N] [--alone | --resume] [--list]
+                             [--json FILE [--go-on]] [--minutes N]
 
 Each job is first run undisturbed, with its warehouse watched from outside and its requests counted by a relay: what no effect
 explains is a fault of this check, and the run fails. Then it dies at each point while a second process of the same job waits for
-its lock, and is run until it ends with 0. Prints a line for each failure, which names the point, and one line of counts.
+its lock, and is run until it ends with 0. Prints a line for each failure, which names the point, and one line of counts. FILE has
+the figures after each point, so that a run with --go-on begins with the next one.
 """
 
 import argparse
@@ -20,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.object_store import object_store
-from tests.proof.figures import Figures
+from tests.proof.figures import Figures, this_run
 from tests.proof.points.buckets import InBucket
 from tests.proof.points.check import unexplained_changes, unexplained_requests
 from tests.proof.points.effects import Effect, points, read_effects
@@ -39,13 +41,20 @@ class Counts:
 
     numbers: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
+    by_job: Counter[str] = field(default_factory=Counter)  # points of each job, and how many of them were tried
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self.started
 
     def fail(self, text: str) -> None:
         """Print and keep a failure."""
         self.failures.append(text)
         print(f"FAILED {text}", flush=True)
 
-    def line(self, seconds: float) -> str:
+    def line(self) -> str:
         """The line of counts."""
         names = (
             "jobs",
@@ -59,17 +68,22 @@ class Counts:
             "unexplained",
         )
         counts = ", ".join(f"{self.numbers[name]} {name.replace('_', ' ')}" for name in names)
-        return f"points: {counts}, {len(self.failures)} failures, {seconds:.0f} s"
+        return f"points: {counts}, {len(self.failures)} failures, {self.seconds:.0f} s"
 
-    def figures(self, seconds: float) -> Figures:
+    def figures(self) -> Figures:
         """The counts as figures of a part of the proof."""
         tried = {name: self.numbers[name] for name in ("jobs", "effects", "points")}
         violations = {name: self.numbers[name] for name in ("lost", "doubled", "unexplained")}
         return Figures(
             tried=tried,
-            happened={"deaths": self.numbers["deaths"], "second processes": self.numbers["seconds_waited"]},
+            happened={
+                "deaths": self.numbers["deaths"],
+                "second processes": self.numbers["seconds_waited"],
+                **self.by_job,
+            },
             violations={**violations, "failures": len(self.failures)},
-            seconds=seconds,
+            seconds=self.seconds,
+            runs=(this_run(),),
         )
 
 
@@ -89,7 +103,7 @@ def recorded(world: World, job: Job, counts: Counts, without: str = "") -> list[
     changes = job.changes(attempt.root, before) if isinstance(job, InBucket) else watch.changes
     problems = unexplained_changes(effects, changes)
     problems += unexplained_requests(effects, {api: relay.counts[api] for api in relay.counts.keys() & CHANGING})
-    counts.numbers.update(jobs=1, effects=len(effects), unexplained=len(problems))
+    counts.numbers["unexplained"] += len(problems)
     for problem in problems:
         counts.fail(f"{job.name}: no point: {problem}")
     if code not in attempt.accepted:
@@ -150,6 +164,31 @@ def _judged(what: str, attempt: Attempt, counts: Counts, complaint: str | None) 
         shutil.rmtree(attempt.root, ignore_errors=True)
 
 
+def play(world: World, job: Job, options: argparse.Namespace, before: Figures, counts: Counts) -> bool:
+    """Let a job die at its points after those of the figures `before`; return False if the time is over.
+
+    The points are sorted by name, because threads change the order of a run's effects.
+    """
+    tried, number = (before.happened.get(f"{job.name}: {what}", 0) for what in ("tried", "points"))
+    if number and tried == number:
+        return True
+    effects = recorded(world, job, counts)
+    chosen = options.point or sorted(points(effects))[:: options.every]
+    if not tried:
+        counts.numbers.update(jobs=1, effects=len(effects))
+        counts.by_job[f"{job.name}: points"] = len(chosen)
+    for point in chosen[tried:]:
+        if options.minutes and counts.seconds > options.minutes * 60:
+            return False
+        print(f"{counts.seconds:.0f} s {job.name} {point}", flush=True)
+        counts.numbers["points"] += 1
+        counts.by_job[f"{job.name}: tried"] += 1
+        for _ in range(0 if options.list else options.times):
+            died(world, job, point, counts, is_alone=options.alone, resumes=options.resume)
+        (before + counts.figures()).write(options.json)  # a run that is ended keeps these points
+    return True
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run as the module's docstring describes; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.proof.points", description=__doc__)
@@ -160,10 +199,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--alone", action="store_true", help="without a second process")
     parser.add_argument("--resume", action="store_true", help="let the first process go on instead of killing it")
     parser.add_argument("--json", type=Path, help="write the figures into this file")
+    parser.add_argument(
+        "--go-on", action="store_true", help="begin after the points whose figures that file has, and add to them"
+    )
+    parser.add_argument("--minutes", type=int, help="try no point after so many minutes")
     parser.add_argument("--list", action="store_true", help="only list the points")
     options = parser.parse_args(arguments)
-    counts, started = Counts(), time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that no job, broker or server is left
+    goes_on = options.go_on and options.json and options.json.exists()
+    before, counts = Figures.read(options.json) if goes_on else Figures(), Counts()
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="points-"))
         world = stack.enter_context(new_world(Path(folder) / "world"))
@@ -173,18 +217,10 @@ def main(arguments: Sequence[str]) -> int:
             in_buckets = (InBucket(world, store, jobs[name], spark) for name in ("snapshot", "ingest"))
             jobs |= {job.name: job for job in in_buckets}
         for name in options.job or jobs:
-            job = jobs[name]
-            effects = recorded(world, job, counts)
-            chosen = options.point or points(effects)[:: options.every]
-            counts.numbers["points"] += len(chosen)
-            for point in chosen:
-                print(f"{time.monotonic() - started:.0f} s {name} {point}", flush=True)
-                for _ in range(0 if options.list else options.times):
-                    died(world, job, point, counts, is_alone=options.alone, resumes=options.resume)
-    seconds = time.monotonic() - started
-    print(counts.line(seconds))
-    counts.figures(seconds).write(options.json)
-    return 1 if counts.failures else 0
+            if not play(world, jobs[name], options, before, counts):
+                break
+    print(counts.line())
+    return 1 if counts.failures or before.violations.get("failures") else 0
 
 
 if __name__ == "__main__":
