@@ -108,23 +108,23 @@ def snapshot_log(history: Sequence[File]) -> pa.Table:
     return pa.table({"num_records": counts, "min": bounds(min), "max": bounds(max)})
 
 
-def last_two(history: Sequence[File], until: int) -> dict[str, list[int]]:
-    """Return the hours of the last two snapshots of each cluster."""
+def last(number: int, history: Sequence[File], until: int) -> dict[str, list[int]]:
+    """Return the hours of the last snapshots of each cluster."""
     hours: dict[str, list[int]] = {}
     for cluster, hour in sorted(snapshot for file in history for snapshot in file):
         if hour <= until:
-            hours[cluster] = [*hours.get(cluster, []), hour][-2:]
+            hours[cluster] = [*hours.get(cluster, []), hour][-number:]
     return hours
 
 
-@given(HISTORIES, st.lists(st.integers(0, 30) | st.none(), min_size=1, max_size=2))
-def test_files_with_the_newest_snapshots(history: Sequence[File], hours: Sequence[int | None]) -> None:
-    """The last two snapshots of each cluster before a time are in the files that are kept."""
+@given(HISTORIES, st.lists(st.integers(0, 30) | st.none(), min_size=1, max_size=2), st.integers(1, 5))
+def test_files_with_the_newest_snapshots(history: Sequence[File], hours: Sequence[int | None], number: int) -> None:
+    """The last snapshots of each cluster before a time are in the files that are kept."""
     times = [None if hour is None else NOON + hour * HOUR for hour in hours]
-    kept = with_newest(Newest(times=times), snapshot_log(history)).to_pylist()
+    kept = with_newest(Newest(times=times, number=number), snapshot_log(history)).to_pylist()
     for hour in hours:
         until = 30 if hour is None else hour
-        assert last_two([history[number] for number in kept], until) == last_two(history, until)
+        assert last(number, [history[file] for file in kept], until) == last(number, history, until)
 
 
 def test_files_of_one_cluster_with_older_snapshots_are_left_out() -> None:

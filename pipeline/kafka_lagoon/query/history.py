@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from statistics import median
 
 from kafka_lagoon.query.statements import Ask, Open, tuples
 from kafka_lagoon.query.window import Span, Window
@@ -9,6 +11,7 @@ from kafka_lagoon.query.window import Span, Window
 Windows = Sequence[Window | None]  # tried one after the other; None is all of the history
 PREDECESSORS = "table_coverage"  # the view that `has_predecessors` reads
 _GAP = timedelta(days=7)  # snapshots are seldom missing for longer
+NEARBY = 12  # intervals between snapshots that say what is usual
 _LATE_INTERVALS = 2  # the next run may take long, or start late
 _LATE_AT_LEAST_MS = 300_000  # runs by hand follow one another within seconds
 _LATE_WITHOUT_INTERVAL_MS = 2 * 86_400_000  # jobs run once a day, or more often
@@ -143,8 +146,17 @@ def first_compared(ask: Ask, condition: str, values: Sequence[int | str]) -> dat
     return begin  # type: ignore[no-any-return]
 
 
+def usual_interval_ms(captured_ms: Sequence[int]) -> int | None:
+    """The median of the last intervals between snapshots that began at these ascending times; None of less than two.
+
+    A run by hand or a gap makes one interval short or long, and not the median.
+    """
+    intervals = [after - before for before, after in pairwise(captured_ms[-NEARBY - 1 :])]
+    return round(median(intervals)) if intervals else None
+
+
 def late_after_ms(interval_ms: int | None) -> int:
-    """Return the age that makes a snapshot late: two of the intervals between snapshots, or two days for an only snapshot.
+    """Return the age that makes a snapshot late: two of the usual intervals, or two days for an only snapshot.
 
     No snapshot is late in its first five minutes.
     """

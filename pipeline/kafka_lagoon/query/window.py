@@ -13,7 +13,6 @@ from kafka_lagoon.tables.table import Table
 _CAPTURED_AT = "captured_at"
 _CLUSTER = "cluster"
 _WHOLE = 32  # characters: bounds of longer strings may be shortened in a log
-_WITH_PREVIOUS = 2  # snapshots
 _ALWAYS = datetime.max.replace(tzinfo=UTC)
 
 
@@ -42,9 +41,10 @@ Window = Sequence[Span]  # one span per cluster, say: what lies between them is 
 
 @frozen
 class Newest:
-    """The newest snapshot of each cluster that had begun at one of these times, and the one before it; None is now."""
+    """The newest snapshots of each cluster that had begun at one of these times; None is now."""
 
     times: Sequence[datetime | None]
+    number: int = 2  # snapshots of each cluster: with the newest the one before it
 
 
 @frozen
@@ -93,7 +93,7 @@ class _FileOfCluster:
 def with_newest(newest: Newest, added: pa.Table) -> pa.Array:
     """The numbers of the files that may have these snapshots, of the log of table snapshots.
 
-    A file is left out if it has snapshots of a single cluster, and files with later ones have both that are needed.
+    A file is left out if it has snapshots of a single cluster, and files with later ones have all that are needed.
     """
     bounds = zip(_bounds(added, "min"), _bounds(added, "max"), added["num_records"].to_pylist(), strict=True)
     needed, of_clusters = set[int](), defaultdict[str, list[_FileOfCluster]](list)
@@ -105,18 +105,18 @@ def with_newest(newest: Newest, added: pa.Table) -> pa.Array:
     for time in newest.times:
         until = time or _ALWAYS
         for files in of_clusters.values():
-            begin = _begin_of_two(files, until)
+            begin = _begin_of(newest.number, files, until)
             needed.update(file.number for file in files if file.first <= until and begin <= file.last)
     return pa.array(sorted(needed), pa.int64())
 
 
-def _begin_of_two(files: Sequence[_FileOfCluster], until: datetime) -> datetime:
-    """A time from which on two snapshots of these files began, not after `until`; if there are two."""
+def _begin_of(number: int, files: Sequence[_FileOfCluster], until: datetime) -> datetime:
+    """A time from which on so many snapshots of these files began, not after `until`; if there are so many."""
     counted = 0
     for file in sorted(files, key=lambda file: file.first, reverse=True):
         if file.first <= until:
             counted += file.records if file.records and file.last <= until else 1
-        if counted >= _WITH_PREVIOUS:
+        if counted >= number:
             return file.first
     return datetime.min.replace(tzinfo=UTC)
 

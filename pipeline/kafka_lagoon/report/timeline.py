@@ -10,10 +10,11 @@ from itertools import pairwise
 from statistics import median
 
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.query.history import NEARBY, usual_interval_ms
 
 MOST_POINTS = 120
 _GAP_AFTER = 2.5  # usual intervals between snapshots
-_NEARBY, _ENOUGH = 12, 6  # intervals before or after one that are looked at, and that say what was usual there
+_ENOUGH = 6  # intervals before or after one, of NEARBY that are looked at, say what was usual there
 
 
 @frozen
@@ -75,7 +76,7 @@ class Timeline:
 def timeline(captured_ms: Sequence[int], wanted_from_ms: int) -> Timeline:
     """The axis of snapshots that began at these times, which ascend."""
     intervals = [after - before for before, after in pairwise(captured_ms)]
-    usual_ms = round(median(intervals[-_NEARBY:])) if intervals else None
+    usual_ms = usual_interval_ms(captured_ms)
     gaps = _gaps(intervals)
     share = -(-len(captured_ms) // MOST_POINTS)
     points: list[Point] = []
@@ -105,7 +106,7 @@ def _gaps(intervals: Sequence[int]) -> Sequence[bool]:
         return median(side) if len(side) >= _ENOUGH else overall
 
     return [
-        interval > _GAP_AFTER * usual(intervals[max(number - _NEARBY, 0) : number])
-        and interval > _GAP_AFTER * usual(intervals[number + 1 : number + 1 + _NEARBY])
+        interval > _GAP_AFTER * usual(intervals[max(number - NEARBY, 0) : number])
+        and interval > _GAP_AFTER * usual(intervals[number + 1 : number + 1 + NEARBY])
         for number, interval in enumerate(intervals)
     ]

@@ -390,16 +390,16 @@ def test_no_snapshot_at_a_time(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("previous", "minutes", "warning"),
+    ("usual", "minutes", "warning"),
     [
         (timedelta(hours=1), 119, ""),
-        (timedelta(hours=1), 121, ", LATE: snapshots were 1h apart, and none has followed"),
+        (timedelta(hours=1), 121, ", LATE: snapshots were usually 1h apart, and none has followed"),
         (timedelta(seconds=5), 4, ""),
         (None, 2 * 24 * 60 - 1, ""),
         (None, 2 * 24 * 60 + 1, ", LATE: it is the only one, and none has followed"),
     ],
 )
-def test_a_late_snapshot_is_marked(previous: timedelta | None, minutes: int, warning: str) -> None:
+def test_a_late_snapshot_is_marked(usual: timedelta | None, minutes: int, warning: str) -> None:
     """The newest one by its age now, one that --at chooses by its age then: it is no answer about the time of a gap."""
     taken = datetime(2026, 1, 5, 12, tzinfo=UTC)
     chosen = ChosenSnapshot(
@@ -411,7 +411,8 @@ def test_a_late_snapshot_is_marked(previous: timedelta | None, minutes: int, war
         status="complete",
         failures=0,
         completeness=1.0,
-        previous_at=previous and taken - previous,
+        previous_at=usual and taken - 3 * usual,
+        interval_ms=usual and round(usual.total_seconds() * 1000),
     )
     now_ms = round((taken + timedelta(minutes=minutes)).timestamp() * 1000)
     assert chosen.line(now_ms, now_ms).partition(" old")[2] == warning
@@ -421,6 +422,22 @@ def test_a_late_snapshot_is_marked(previous: timedelta | None, minutes: int, war
     assert "LATE" not in chosen.line(now_ms + HOUR_MS, round(taken.timestamp() * 1000))
 
 
+@pytest.mark.parametrize(
+    ("hours", "late"),
+    [
+        ((-30, -29, -28, -27, -14, -11), "snapshots were usually 1h apart, and none has followed"),
+        ((-35, -29, -23, -17, -12, -11), "snapshots were usually 6h apart, and none has followed"),
+        ((-47, -35, -23, -12, -11), ""),
+    ],
+    ids=["after-a-gap", "after-a-run-by-hand", "not-yet"],
+)
+def test_what_is_usual(tmp_path: Path, run: Ask, hours: tuple[int, ...], late: str) -> None:
+    """A gap or a run by hand before the newest snapshot changes nothing: the median of the last intervals counts."""
+    lake = make_lake(tmp_path, [snapshot(number, group("g"), status="complete") for number in hours])
+    line = run("lag", "--warehouse", str(lake)).out.splitlines()[0]
+    assert line.partition(" old")[2] == (f", LATE: {late}" if late else "")
+
+
 def test_a_time_in_a_gap(tmp_path: Path, run: Ask) -> None:
     """The snapshot before it is shown with its age at that time, and one of a cluster without a gap is not late."""
     made = [snapshot(number, group("g"), status="complete") for number in (-9, -8, 2)]
@@ -428,7 +445,7 @@ def test_a_time_in_a_gap(tmp_path: Path, run: Ask) -> None:
     at_ms = NOON_MS - 2 * HOUR_MS + 60_000
     shown = run("lag", "--at", str(at_ms), "--warehouse", str(make_lake(tmp_path, made)))
     in_gap, complete = shown.out.splitlines()[:2]
-    late = ", LATE: 6h01m old at the time of --at, snapshots were 1h apart, and none had followed"
+    late = ", LATE: 6h01m old at the time of --at, snapshots were usually 1h apart, and none had followed"
     assert in_gap == f"default: snapshot of 2025-11-21T04:00:00.123Z, 10h11m old{late}"
     assert complete == "second: snapshot of 2025-11-21T10:00:00.123Z, 4h11m old"
     limited = run("lag", "--at", str(at_ms), "--warehouse", str(tmp_path), "--fail-above", "age=6h")

@@ -3,14 +3,16 @@
 A cluster of the settings without a snapshot is described, too: nothing is known of it, which is no good news.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from kafka_lagoon.cli.people import spelled_time
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.query.history import late_after_ms
+from kafka_lagoon.query.history import NEARBY, late_after_ms, usual_interval_ms
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.text import counted, did_you_mean, duration
 
@@ -19,7 +21,10 @@ COLUMNS = ("cluster", "snapshot_id", "snapshot_date", "captured_at", "slot", "st
 
 @frozen
 class ChosenSnapshot:
-    """A published snapshot; `previous_at` is when the one before it began, None if there is none."""
+    """A published snapshot; `previous_at` is when the one before it began, None if there is none.
+
+    `interval_ms` is the usual interval between the last snapshots.
+    """
 
     cluster: str
     snapshot_id: str
@@ -30,11 +35,7 @@ class ChosenSnapshot:
     failures: int
     completeness: float | None
     previous_at: datetime | None
-
-    @property
-    def interval_ms(self) -> int | None:
-        """Return the time since the snapshot before it, None if there is none."""
-        return None if self.previous_at is None else round((self.captured_at - self.previous_at).total_seconds() * 1000)
+    interval_ms: int | None
 
     def age_ms(self, now_ms: int) -> int:
         """Return the time since the snapshot was taken."""
@@ -52,11 +53,11 @@ class ChosenSnapshot:
 
     def _late(self, age_ms: int, age_then_ms: int) -> str:
         """Say that the snapshot is late now, or that it was when it had an earlier age; empty if not."""
-        interval_ms, is_now = self.interval_ms, age_then_ms == age_ms
-        if age_then_ms <= late_after_ms(interval_ms):
+        is_now = age_then_ms == age_ms
+        if age_then_ms <= late_after_ms(self.interval_ms):
             return ""
         alone = "it is the only one" if is_now else "it is the first"
-        others = alone if interval_ms is None else f"snapshots were {duration(interval_ms)} apart"
+        others = alone if self.interval_ms is None else f"snapshots were usually {duration(self.interval_ms)} apart"
         if is_now:
             return f"{others}, and none has followed"
         return f"{duration(age_then_ms)} old at the time of --at, {others}, and none had followed"
@@ -95,15 +96,15 @@ def choose_snapshots(
     began = "true" if latest is None else f"captured_at <= {time_literal(latest)}"
     rows = ask(
         f"""
-        SELECT {", ".join(COLUMNS)}, previous_at FROM (
+        SELECT {", ".join(COLUMNS)} FROM (
           SELECT {", ".join(COLUMNS)},
-            lead(captured_at) OVER (PARTITION BY cluster ORDER BY captured_at DESC, snapshot_id DESC) AS previous_at,
             row_number() OVER (PARTITION BY cluster ORDER BY captured_at DESC, snapshot_id DESC) AS recency
           FROM snapshots WHERE {began}
-        ) AS ranked WHERE recency = 1 ORDER BY cluster
+        ) AS ranked WHERE recency <= {NEARBY + 1} ORDER BY cluster, recency
         """  # noqa: S608  names of ours
     )
-    known = [_chosen(values) for values in tuples(rows)]
+    of_cluster = groupby((dict(zip(COLUMNS, values, strict=True)) for values in tuples(rows)), itemgetter("cluster"))
+    known = [_chosen(list(newest_first)) for _, newest_first in of_cluster]
     chosen = [one for one in known if clusters is None or one.cluster in clusters]
     missing = sorted(set(configured if clusters is None else clusters) - {one.cluster for one in chosen})
     unknown = [name for name in missing if name not in configured]
@@ -113,8 +114,10 @@ def choose_snapshots(
     return chosen, [MissingSnapshot(cluster=name, status=status) for name in missing]
 
 
-def _chosen(values: Sequence[Any]) -> ChosenSnapshot:
-    return ChosenSnapshot(**dict(zip((*COLUMNS, "previous_at"), values, strict=True)))
+def _chosen(newest_first: Sequence[Mapping[str, Any]]) -> ChosenSnapshot:
+    began = [row["captured_at"] for row in newest_first]
+    interval_ms = usual_interval_ms([round(at.timestamp() * 1000) for at in reversed(began)])
+    return ChosenSnapshot(**newest_first[0], previous_at=began[1] if began[1:] else None, interval_ms=interval_ms)
 
 
 def _nothing(missing: Sequence[str], known: Sequence[str], latest: datetime | None) -> str:
