@@ -43,6 +43,9 @@ def test_values_that_mean_the_same(name: str, config_type: int, live: str, wante
         (LONG, "9" * 5000, "must be a whole number (LONG)"),
         (BOOLEAN, "yes", "must be true or false"),
         (DOUBLE, "half", "must be a number"),
+        (DOUBLE, " -.5E+1 ", None),
+        (DOUBLE, "1_0", "must be a number"),  # as Python writes it, and not Java
+        (DOUBLE, "inf", "must be a number"),
         (STRING, "anything", None),
         (0, "1 d", None),
     ],

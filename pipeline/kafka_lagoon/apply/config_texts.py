@@ -10,6 +10,7 @@ _SETS = re.compile(
     r"|metrics|match"
 )
 _WHOLE = re.compile(r"[-+]?\d{1,20}", re.ASCII)
+_DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 _LIMITS = {"SHORT": 2**15, "INT": 2**31, "LONG": 2**63}
 
 
@@ -35,11 +36,8 @@ def type_fault(config_type: int, text: str) -> str | None:
             return f"must be a whole number ({kind})"
     if kind == "BOOLEAN" and value.lower() not in ("true", "false"):
         return "must be true or false"
-    if kind == "DOUBLE":
-        try:
-            float(value)
-        except ValueError:
-            return "must be a number"
+    if kind == "DOUBLE" and not _DECIMAL.fullmatch(value):
+        return "must be a number"
     return None
 
 

@@ -167,10 +167,11 @@ def test_a_refusal_is_one_line(news: FakeCluster, ask: Ask, pipe: Pipe, code: in
 
 
 def test_a_line_that_is_too_large(news: FakeCluster, ask: Ask) -> None:
-    """A batch of one line cannot be smaller."""
+    """A batch of one line cannot have fewer: the limit is named."""
     news.faults.append(Fault(PRODUCE.key, refuse(10), times=10_000))
     done = ask("produce", "news", "--value", "v", "--partition", "0")
-    assert done.err.splitlines()[1] == "lagoon: not written to news-0: line 1"
+    limit = "max.message.bytes of topic news is the limit; --compression may make the record smaller"
+    assert done.err.splitlines()[1] == f"lagoon: not written to news-0: line 1; {limit}"
 
 
 def test_refused_records_are_named_by_line(news: FakeCluster, ask: Ask, pipe: Pipe) -> None:

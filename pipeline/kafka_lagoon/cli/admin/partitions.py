@@ -3,10 +3,11 @@
 import json
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kafka_lagoon.admin.brokers import registered_brokers
 from kafka_lagoon.admin.log_dirs import Replica, replica_places
 from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.apply.action import Guard
@@ -74,6 +75,8 @@ def _plan_reassignment(context: ClusterContext) -> PlannedActions:
         raise ConfigError(twice)
     moves = {**in_file, **named}
     placed = placements(context.cluster, list(moves), context.deadline)
+    if missing := list(_missing_brokers(context, moves, placed)):
+        raise ConfigError(missing)
     wanted = (
         reassign(partition, known, moves[partition])
         for partition, known in placed.items()
@@ -81,6 +84,28 @@ def _plan_reassignment(context: ClusterContext) -> PlannedActions:
     )
     failures = [known for known in placed.values() if isinstance(known, Failure)]
     return PlannedActions(actions=[action for action in wanted if action], failures=failures)
+
+
+def _missing_brokers(
+    context: ClusterContext,
+    moves: Mapping[TopicPartition, Sequence[int]],
+    placed: Mapping[TopicPartition, Mapping[str, Sequence[int]] | Failure],
+) -> Iterator[str]:
+    """Lines about partitions that are to be moved to brokers which are not registered, if the cluster tells which are."""
+    added = {
+        partition: set(moves[partition]).difference(known["replicas"], context.cluster.brokers)
+        for partition, known in placed.items()
+        if not isinstance(known, Failure)
+    }
+    if not any(added.values()):
+        return
+    registered = registered_brokers(context.cluster, context.deadline)
+    if not isinstance(registered, Mapping):
+        return  # the controller refuses a broker that does not exist
+    there = ", ".join(map(str, sorted(registered)))
+    for partition, brokers in added.items():
+        for broker_id in sorted(brokers - registered.keys()):
+            yield f"{partition}: there is no broker {broker_id} (there are {there})"
 
 
 def _moves_in(file: Path | None) -> Mapping[TopicPartition, Sequence[int]]:

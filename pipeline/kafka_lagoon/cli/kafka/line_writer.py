@@ -65,12 +65,18 @@ class LineWriter:
             self.failures.append(batch.failure)
             for index, reason in batch.refused.items():
                 self._fail(index + 1, batch.failure.name, reason)
-            is_too_large = batch.failure.code in _TOO_LARGE and len(batch.indexes) > 1
-            cure = "; a smaller --batch-bytes makes smaller batches" if is_too_large else ""
+            cure = f"; {_cure(batch)}" if batch.failure.code in _TOO_LARGE else ""
             self.notes.append(f"not written to {batch.partition}: {_lines(batch.indexes)}{cure}")
 
     def _fail(self, line: int, name: str, message: str) -> None:
         self.failures.append(own_failure(PRODUCE, Scope.of_line(line), name, message))
+
+
+def _cure(batch: UnwrittenBatch) -> str:
+    """Say how a batch that the broker called too large can be written."""
+    if len(batch.indexes) > 1:
+        return "a smaller --batch-bytes makes smaller batches"
+    return f"max.message.bytes of topic {batch.partition.topic} is the limit; --compression may make the record smaller"
 
 
 def _rows(result: WriteResult) -> list[WrittenRecord]:
