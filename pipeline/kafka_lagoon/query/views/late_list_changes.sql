@@ -130,10 +130,17 @@ SELECT
   new_id
 FROM compared
 WHERE
-  NOT was_before
-  -- Neighbours show the rest: what the complete list before this one lacks is added here; what the list after the earlier one has
-  -- is removed later; and what that list lacks although it is complete is removed there.
-  AND CASE
-    WHEN is_there THEN previous_visibility IS DISTINCT FROM 'complete' AND (NOT was_there OR old_id <> new_id)
-    ELSE after_alike_visibility IS DISTINCT FROM 'complete' AND was_there AND NOT was_after
+  -- Neighbours show what appears beside a complete list before it, and what disappears beside a complete list after it. Of the rest,
+  -- what the list before this one lacks has appeared here, and what the list after the earlier one has had appeared there; what the
+  -- list before this one has disappeared here, and what the list after the earlier one lacks had disappeared there.
+  CASE
+    WHEN is_there AND was_there THEN
+      old_id <> new_id AND NOT was_before AND previous_visibility IS DISTINCT FROM 'complete'
+    WHEN is_there THEN
+      (NOT was_before AND previous_visibility IS DISTINCT FROM 'complete')
+      OR (was_after AND visibility IS DISTINCT FROM 'complete')
+    WHEN was_there THEN
+      (was_before AND visibility IS DISTINCT FROM 'complete')
+      OR (NOT was_before AND NOT was_after AND after_alike_visibility IS DISTINCT FROM 'complete')
+    ELSE FALSE
   END
