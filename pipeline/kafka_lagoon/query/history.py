@@ -17,10 +17,6 @@ _LATE_AT_LEAST_MS = 300_000  # runs by hand follow one another within seconds
 _LATE_WITHOUT_INTERVAL_MS = 2 * 86_400_000  # jobs run once a day, or more often
 FIRST = datetime(1, 1, 2, tzinfo=UTC)  # the earliest begin of a history: a day after the begin of Python's calendar
 _MOMENT = timedelta(microseconds=1)  # the resolution of timestamps
-_ALIKE = """
-    changed.cluster = alike.cluster AND changed.cluster_id IS NOT DISTINCT FROM alike.cluster_id
-    AND changed.table_name = alike.table_name AND changed.visibility IS NOT DISTINCT FROM alike.visibility
-    AND alike.place < changed.place"""
 _EARLIER = tuple(timedelta(days=days) for days in (0, 1, 7, 31))
 
 
@@ -111,21 +107,30 @@ def has_predecessors(ask: Ask, condition: str, values: Sequence[int | str]) -> b
 def has_lists_alike(ask: Ask, condition: str, values: Sequence[int | str]) -> bool:
     """False if lists of these snapshots may have to be compared with one before the open window.
 
-    View late_list_changes compares a list whose visibility has changed with the latest earlier list of the same visibility.
+    View late_list_changes compares a list whose visibility has changed with the latest earlier list of the same visibility, and
+    leaves out what such comparisons of lists between the two show already.
     """
-    statement = f"""
-        SELECT count(*) FROM ({_changed_lists(condition)}) AS changed
-        ANTI JOIN {PREDECESSORS} AS alike ON {_ALIKE}"""  # noqa: S608  names of ours
+    statement = f"SELECT count(*) FROM ({_lists_alike(condition)}) AS compared WHERE alike_place IS NULL"  # noqa: S608  names of ours
     ((alone,),) = tuples(ask(statement, *values))
     return bool(alone == 0)
 
 
-def _changed_lists(condition: str) -> str:
-    """A query of the lists of these snapshots whose visibility is not that of the list before."""
+def _lists_alike(condition: str) -> str:
+    """A query of the latest earlier lists of the same visibility: of lists of these snapshots, and of lists between the two."""
     return f"""
-        SELECT * FROM {PREDECESSORS}
-        WHERE {condition} AND problem IS NULL AND table_name IN ('topics', 'consumer_groups')
-          AND visibility IS DISTINCT FROM previous_visibility"""  # noqa: S608  names of ours
+        WITH lists AS (
+          SELECT *, lag(place) OVER alike AS alike_place, lag(captured_at) OVER alike AS alike_captured_at
+          FROM {PREDECESSORS}
+          WHERE problem IS NULL AND table_name IN ('topics', 'consumer_groups')
+          WINDOW alike AS (PARTITION BY cluster, cluster_id, table_name, visibility ORDER BY place)
+        ),
+        changed AS (SELECT * FROM lists WHERE visibility IS DISTINCT FROM previous_visibility)
+        SELECT between_both.alike_place, between_both.alike_captured_at
+        FROM (SELECT * FROM changed WHERE {condition}) AS these
+        JOIN changed AS between_both
+          ON these.cluster = between_both.cluster AND these.cluster_id IS NOT DISTINCT FROM between_both.cluster_id
+          AND these.table_name = between_both.table_name AND between_both.place <= these.place
+          AND coalesce(these.alike_place, these.place - 1) < between_both.place"""  # noqa: S608  names of ours
 
 
 def first_compared(ask: Ask, condition: str, values: Sequence[int | str]) -> datetime | None:
@@ -137,10 +142,7 @@ def first_compared(ask: Ask, condition: str, values: Sequence[int | str]) -> dat
           SEMI JOIN (SELECT cluster, snapshot_date FROM {PREDECESSORS} WHERE {condition}) AS of_day
             ON steps.cluster = of_day.cluster AND steps.snapshot_date = of_day.snapshot_date
           UNION ALL
-          SELECT max(alike.captured_at)
-          FROM ({_changed_lists(condition)}) AS changed
-          JOIN {PREDECESSORS} AS alike ON {_ALIKE}
-          GROUP BY changed.cluster, changed.cluster_id, changed.table_name, changed.place
+          SELECT alike_captured_at FROM ({_lists_alike(condition)}) AS of_lists
         ) AS compared"""  # noqa: S608  names of ours
     ((begin,),) = tuples(ask(statement, *values, *values))
     return begin  # type: ignore[no-any-return]

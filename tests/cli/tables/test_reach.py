@@ -154,6 +154,16 @@ def test_a_list_that_was_seen_in_full_before(
     ]
 
 
+def test_what_an_earlier_comparison_of_lists_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A topic that two complete lists show to be new is not new again between two filtered ones, of which one is between those."""
+    text = FILTERED_FOR_DAYS.replace("3 | Metadata | 1 | filtered", "3 | Metadata | 1 | complete").replace(
+        "4 | Metadata | 1 | complete", "4 | Metadata | 1 | filtered"
+    )
+    text = text.replace("2 | 03 10:30", "2 | 17 10:30").replace("3 | a | A | 1", "3 | a | A | 1\n3 | new | N | 1")
+    lake = lake_of_text(tmp_path, text.replace("3 | 21 08:30", "3 | 20 08:30"))
+    assert not [one for one in answer(lake, capsys, "changes") if one["kind"] == "change"]
+
+
 SEEN_IN_FULL_AT_LAST = (
     FILTERED_FOR_DAYS.replace("1 | Metadata | 1 | complete", "1 | Metadata | 1 | filtered")
     .replace("1 | 03 09:30", "1 | 01 09:30")
