@@ -119,7 +119,9 @@ def test_a_negative_last_offset(state: FakeCluster, connect: Connect) -> None:
     assert [(one.base_offset, one.last_offset, one.reason) for one in outcome.problems] == [(8, 11, "CORRUPT_BATCH")]
 
 
-@pytest.mark.parametrize("last_delta", [4, 9, 1 << 20], ids=["by one", "over neighbours", "over the rest"])
+@pytest.mark.parametrize(
+    "last_delta", [4, 9, 1 << 20, 0], ids=["by one", "over neighbours", "over the rest", "too small"]
+)
 def test_a_last_offset_that_lies_at_the_end_of_a_segment(state: FakeCluster, connect: Connect, last_delta: int) -> None:
     """Responses end with a segment, so no batch follows; the number of records does not show the end of a compacted batch."""
     fill(state, batches=2)
