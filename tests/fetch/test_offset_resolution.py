@@ -49,6 +49,7 @@ def resolved(connect: Connect, spec: OffsetSpec, isolation_level: str = READ_UNC
         (AtTime(1_000), 20, 20),
         (AtTime(2_000), 90, 90),
         (AtTime(9_000), 100, 70),
+        (AtTime(0), 20, 20),
         (AtTime(-1), 10, 10),
         (AtTime(-3), 10, 10),
         (AtTime(-1_000), 10, 10),
@@ -68,6 +69,15 @@ def test_offsets(state: FakeCluster, connect: Connect, spec: OffsetSpec, uncommi
         assert not result.outside
         assert not result.failures
         assert result.without_record == ({PARTITION: 9_000} if spec == AtTime(9_000) else {})
+
+
+@pytest.mark.parametrize("spec", [AtTime(500), BeforeEnd(5, 500)])
+def test_the_first_record_of_a_log_is_a_record(state: FakeCluster, connect: Connect, spec: OffsetSpec) -> None:
+    """Offset 0 is a response like any other, not the lack of a record."""
+    log = state.topics["t"].partitions[0]
+    log.log_start_offset, log.high_watermark, log.times = 0, 100, ((1_000, 0),)
+    result = resolved(connect, spec)
+    assert (result.offsets, result.without_record) == ({PARTITION: 0}, {})
 
 
 @pytest.mark.parametrize(("offset", "is_outside"), [(9, True), (10, False), (70, False), (71, True)])
