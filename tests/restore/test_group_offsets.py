@@ -49,6 +49,7 @@ def test_commits_are_translated() -> None:
         _commit("e", 1, None, problem="NO_COMMIT"),  # the stored offset is -1
         _commit("e", 2, None, problem="COMMIT_NEGATIVE"),
         _commit("f", 0, 1, topic="payments"),
+        _commit("g", 0, 105, topic_id=None),  # brokers before 2.8 give no ids
     ]
     offsets = PartitionMap(ranges=(OffsetRange(100, 0, 10),), source_end=110, target_start=0)
     target = TopicPartition("copy", 0)
@@ -58,6 +59,7 @@ def test_commits_are_translated() -> None:
     assert [(one.group_id, one.target, one.committed_offset, one.metadata, one.position) for one in done] == [
         ("a", target, 5, "x", Position.RECORD),
         ("b", target, 10, None, Position.END),
+        ("g", target, 5, None, Position.RECORD),
     ]
     assert [(one.saved.group_id, one.saved.partition, one.problem) for one in failed] == [
         ("a", 1, "NOT_RESTORED"),
