@@ -134,6 +134,24 @@ def test_an_end_before_the_position_is_not_believed(state: FakeCluster, connect:
     assert (spans(result), events(result)) == ([], [("t", 0, 80, 80, END_BEFORE_POSITION)])
 
 
+def test_a_partition_that_is_read_to_its_end(state: FakeCluster, connect: Connect):
+    """It has no row, also if the last stable offset is before the position: the log does not end there."""
+    log = state.topics["t"].partitions[0]
+    for high_watermark, last_stable_offset in ((80, 80), (80, 70), (90, 70)):
+        log.high_watermark, log.last_stable_offset = high_watermark, last_stable_offset
+        result = planned(connect, spec("t"), archived_to(state, 80, epoch=-1))
+        assert (spans(result), events(result)) == ([], [])
+
+
+def test_until_a_time_within_an_open_transaction(state: FakeCluster, connect: Connect):
+    """With read_committed the range ends at the last stable offset: nobody gets the records after it yet."""
+    log = state.topics["t"].partitions[0]
+    log.high_watermark, log.last_stable_offset, log.times = 100, 70, ((1000, 85),)
+    assert spans(planned(connect, spec("t", until_ms=1000))) == [("t", 0, 0, 70)]
+    uncommitted = spec("t", until_ms=1000, isolation_level=READ_UNCOMMITTED)
+    assert spans(planned(connect, uncommitted)) == [("t", 0, 0, 85)]
+
+
 def test_from_and_until_a_time(state: FakeCluster, connect: Connect):
     """The range has the first record at or after each time; a time without a later record is the end of the log."""
     log = state.topics["t"].partitions[0]
