@@ -59,11 +59,13 @@ def test_a_corrupt_batch(state: FakeCluster, connect: Connect) -> None:
     assert offsets.count(8) == 2
 
 
-def test_a_batch_that_was_damaged_in_transit(state: FakeCluster, connect: Connect) -> None:
+@pytest.mark.parametrize("position", [6, 70], ids=["base offset", "record"])
+def test_a_batch_that_was_damaged_in_transit(state: FakeCluster, connect: Connect, position: int) -> None:
     """If the batch is whole the second time, no record is lost or doubled."""
 
     def damaged(partition: Any) -> None:
-        partition.records = damage(FakeBatch(0, 0, bytes(partition.records)), 200)
+        before = sum(len(one.data) for one in log(state).log[:2])
+        partition.records = damage(FakeBatch(0, 0, bytes(partition.records)), before + position)
 
     fill(state)
     state.faults.append(Fault(FETCH.key, altered(damaged)))
