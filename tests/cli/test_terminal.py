@@ -122,6 +122,7 @@ def test_a_name_of_a_table_is_harmless_above_its_answer() -> None:
         failures=0,
         completeness=None,
         previous_at=None,
+        interval_ms=None,
     )
     options, now_ms = Namespace(at=None), 1_795_000_000_000
     context = TablesContext(ask=cast("Any", None), options=options, snapshots=[chosen], now_ms=now_ms)
