@@ -49,7 +49,21 @@ def test_a_time_is_in_utc_or_relative_to_now(text: str, utc: str, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "2h", "2 fortnights ago", "-2h ago", "ago", "2026-13-01", "24:00", "14:60", "14:5", "14"]
+    "text",
+    [
+        "",
+        "soon",
+        "2h",
+        "2 fortnights ago",
+        "-2h ago",
+        "ago",
+        "2026-13-01",
+        "24:00",
+        "14:60",
+        "14:5",
+        "14",
+        "\u0661h ago",
+    ],
 )
 def test_what_is_no_time_is_refused_with_examples(text: str) -> None:
     """The error repeats the text, and lists the valid spellings."""

@@ -69,13 +69,13 @@ def parse_moment(text: str) -> Moment:
         return Moment(ago_ms=0)
     if words in _DAYS_AGO:
         return Moment(days_ago=_DAYS_AGO[words])
-    if match := re.fullmatch(_AGO, words):
+    if match := re.fullmatch(_AGO, words, re.ASCII):
         unit = next(filter(None, match.groups()[1:]))
         ago_ms = int(match[1]) * _UNITS_MS[unit]
         if ago_ms > -_FIRST_MS:
             raise FarTimeError(text)
         return Moment(ago_ms=ago_ms)
-    if match := re.fullmatch(_OF_DAY, words):
+    if match := re.fullmatch(_OF_DAY, words, re.ASCII):
         return Moment(of_day_ms=int(match[1]) * _UNITS_MS["h"] + int(match[2]) * _UNITS_MS["m"])
     return epoch_moment(text, _iso_ms(text))
 

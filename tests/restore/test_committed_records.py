@@ -62,6 +62,14 @@ def test_a_commit_that_is_not_applied_yet_is_waited_for(state: FakeCluster, conn
         check(state, cluster, 12, {TARGET: FakeCommit(12, pending=True)}, budget_ms=1_000)
 
 
+@pytest.mark.parametrize("code", [-1, 29])
+def test_a_commit_that_cannot_be_read(state: FakeCluster, connect: Callable[[], Cluster], code: int) -> None:
+    """It is no commit of 0, with which a restore would begin again from its first record."""
+    cluster = connect()
+    with pytest.raises(BrokerError):
+        check(state, cluster, 0, {TARGET: FakeCommit(-1, error_code=code)})
+
+
 def test_records_that_are_gone(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
     """Fewer or more records than were committed end the restore of the partition."""
     cluster = connect()

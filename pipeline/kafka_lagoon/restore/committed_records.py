@@ -72,9 +72,10 @@ def _committed(cluster: Cluster, group_id: str, target: TopicPartition, deadline
             for partition in topic.partitions
             if partition.partition_index == target.partition
         ]
-        if all(partition.error_code != UNSTABLE_OFFSET_COMMIT for partition in of_target):
+        code = max((partition.error_code for partition in of_target), key=abs, default=0)
+        if not code:
             return max(
                 (partition.committed_offset for partition in of_target if partition.committed_offset > 0), default=0
             )
-        if not deadline.pause(_PAUSE_S):
-            raise refused(failure_of(OFFSET_FETCH, Scope.group_partition(group_id, *target), UNSTABLE_OFFSET_COMMIT))
+        if code != UNSTABLE_OFFSET_COMMIT or not deadline.pause(_PAUSE_S):
+            raise refused(failure_of(OFFSET_FETCH, Scope.group_partition(group_id, *target), code))
