@@ -154,7 +154,10 @@ ends_since AS (
     -- An end that was only unknown before has not moved.
     CASE
       WHEN max(ends_before.other_end_at) IS NOT NULL THEN min(history.captured_at)
-      WHEN max(new_partitions.partition) IS NOT NULL AND min(ends_before.listed_since) = min(history.captured_at)
+      -- The end offset of a new and empty partition has not moved.
+      WHEN max(new_partitions.partition) IS NOT NULL
+        AND max(ends_before.high_watermark) > 0
+        AND min(ends_before.listed_since) = min(history.captured_at)
         THEN min(history.captured_at)
     END AS end_since,
     min(history.captured_at) AS known_since
@@ -180,8 +183,7 @@ logs AS (
     count(ends_now.high_watermark) AS known_partitions,
     CAST(sum(ends_now.high_watermark - ends_now.log_start_offset) AS BIGINT) AS records,
     max(ends_now.max_timestamp) AS last_record_timestamp,
-    -- The end offset of a new and empty topic has not moved.
-    max(CASE WHEN ends_now.high_watermark > 0 THEN ends_since.end_since END) AS last_produced_at,
+    max(ends_since.end_since) AS last_produced_at,
     max(ends_since.known_since) AS known_since
   FROM ends_now
   LEFT JOIN ends_since
