@@ -98,7 +98,7 @@ ends_now AS (
     AND snapshots_now.snapshot_id = partition_offsets.snapshot_id
     AND snapshots_now.snapshot_date = partition_offsets.snapshot_date
 ),
--- A log that was truncated may have an end again that it had before.
+-- A log that was truncated may have an end again that it had before. Brokers before Kafka 2.8 gave no ids.
 ends_before AS (
   SELECT
     ends_now.cluster,
@@ -119,7 +119,7 @@ ends_before AS (
     ON history.cluster = ends_now.cluster
     AND history.cluster_id IS NOT DISTINCT FROM ends_now.cluster_id
     AND history.topic = ends_now.topic
-    AND history.topic_id IS NOT DISTINCT FROM ends_now.topic_id
+    AND coalesce(history.topic_id = ends_now.topic_id, TRUE)
     AND history.partition = ends_now.partition
   GROUP BY
     ends_now.cluster,
@@ -136,7 +136,7 @@ new_partitions AS (
     ON history.cluster = ends_before.cluster
     AND history.cluster_id IS NOT DISTINCT FROM ends_before.cluster_id
     AND history.topic = ends_before.topic
-    AND history.topic_id IS NOT DISTINCT FROM ends_before.topic_id
+    AND coalesce(history.topic_id = ends_before.topic_id, TRUE)
     AND history.partitions <= ends_before.partition
     AND history.captured_at < ends_before.listed_since
   UNION
@@ -170,7 +170,7 @@ ends_since AS (
     ON history.cluster = ends_before.cluster
     AND history.cluster_id IS NOT DISTINCT FROM ends_before.cluster_id
     AND history.topic = ends_before.topic
-    AND history.topic_id IS NOT DISTINCT FROM ends_before.topic_id
+    AND coalesce(history.topic_id = ends_before.topic_id, TRUE)
     AND history.partition = ends_before.partition
     AND history.high_watermark = ends_before.high_watermark
     AND (ends_before.other_end_at IS NULL OR history.captured_at > ends_before.other_end_at)
