@@ -20,6 +20,7 @@ from kafka_lagoon.fetch.offset_specs import AtOffset, AtTime, BeforeEnd, OffsetS
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import NOT_LEADER_OR_FOLLOWER
+from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from kafka_lagoon.records.digests import ALL_FIELDS
 from kafka_lagoon.records.encoding import Record
@@ -27,6 +28,7 @@ from tests.compare.logs import HOW, append, compare, record
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakePartition
 from tests.fake.faults import Altered, Fault
+from tests.fetch.reading import QUICK, altered
 from tests.short_timeouts import short_timeouts
 
 LOG = [record(number) for number in range(100)]
@@ -178,6 +180,20 @@ def test_what_is_deleted_meanwhile(state: FakeCluster, settings: KafkaSettings) 
     assert kinds(comparison) == [(0, Kind.EXTRA, 1)]
     assert comparison.failures == []
     assert comparison.notes == [f"c:a, partition 0: {LOST_MEANWHILE}"]
+
+
+def test_an_answer_that_was_damaged_on_its_way(state: FakeCluster, settings: KafkaSettings) -> None:
+    """The partition is compared again: its records would seem to be reordered, because the repaired batch comes late."""
+    for topic in ("a", "b"):
+        append(logs(state, topic, 1)[0], LOG)
+    size = len(state.topics["a"].partitions[0].log[0].data)
+
+    def damage(partition: Any) -> None:
+        partition.records = partition.records[: size - 1] + b"?" + partition.records[size:]
+
+    state.faults.append(Fault(FETCH.key, altered(damage)))
+    comparison = compare(settings, "a", "b", how=replace(HOW, read=QUICK))
+    assert (comparison.counts(), comparison.is_equal(), state.faults[0].times) == ({}, True, 0)
 
 
 def test_other_numbers_of_partitions(state: FakeCluster, settings: KafkaSettings) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.compare.connections import Connections
 from kafka_lagoon.compare.differences import Evidence, Hash, Unequal
-from kafka_lagoon.compare.reading import LOST, read_ahead, unread
+from kafka_lagoon.compare.reading import LOST, MOST_READS, read_ahead, unread
 from kafka_lagoon.compare.result import ComparedPartition, How, failures_of, notes_of
 from kafka_lagoon.compare.sequences import Report, compare_sequences
 from kafka_lagoon.compare.sides import Connection, Side, Source
@@ -28,10 +28,17 @@ def compare_partition(
     """Compare a partition; returns the comparison and failures to read."""
     with connections.lend() as pair:
         splits = [side.splits[number] for side in sides]
-        readers = [connection.read(split, how.read, how.fields) for connection, split in zip(pair, splits, strict=True)]
-        with ExitStack() as stack:
-            left, right = (stack.enter_context(closing(read_ahead(connections.chunks(reader)))) for reader in readers)
-            compared = compare_sequences(left, right, how.limits, report)
+        for _ in range(MOST_READS):
+            readers = [
+                connection.read(split, how.read, how.fields) for connection, split in zip(pair, splits, strict=True)
+            ]
+            with ExitStack() as stack:
+                left, right = (
+                    stack.enter_context(closing(read_ahead(connections.chunks(reader)))) for reader in readers
+                )
+                compared = compare_sequences(left, right, how.limits, report)
+            if all(reader.is_in_order for reader in readers):
+                break
         unequal = Unequal(compared)
         second = _Second(connections, pair, [reader.outcome for reader in readers], how)
         evidence = second.evidence(unequal, [side.lost[number] for side in sides])

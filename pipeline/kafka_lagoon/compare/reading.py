@@ -16,6 +16,7 @@ from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
 from kafka_lagoon.records.digests import ALL_FIELDS, Hashes, record_hashes
 
 LOST = "LOST"  # retention removed records before they were read
+MOST_READS = 3  # of a range, while answers are damaged on their way: their batches are read again, and come late
 _KEY = frozenset({"key"})
 
 
@@ -35,12 +36,15 @@ class Chunk:
 
 
 class HashedReader:
-    """Reads one split as chunks; `outcome` then says how far, and what is missing."""
+    """Reads one split as chunks; `outcome` then says how far, and what is missing.
+
+    `is_in_order` is false if a batch came after those that follow it in the log, because it was repaired (fetch/reader.py).
+    """
 
     def __init__(
         self, cluster: Cluster, split: Split, options: ReadOptions, fields: frozenset[str] = ALL_FIELDS
     ) -> None:
-        self._fields = fields
+        self._fields, self.is_in_order = fields, True
         columns = frozenset({"offset", "key", *fields})
         self._reader = SplitReader(
             cluster, split, replace(options, decoding=replace(options.decoding, columns=columns))
@@ -52,10 +56,15 @@ class HashedReader:
         return self._reader.outcome
 
     def chunks(self) -> Generator[Chunk, None, None]:
-        """The records in the order of their offsets; a repaired batch comes later (fetch/reader.py)."""
+        """The records in the order of their offsets; a repaired batch comes later."""
+        following = self._reader.outcome.split.from_offset
         with closing(self._reader):
             for batch in self._reader.batches():
-                yield Chunk(batch.column("offset").to_numpy(), record_hashes(batch, self._fields), batch)
+                offsets = batch.column("offset").to_numpy()
+                if len(offsets):
+                    self.is_in_order &= int(offsets[0]) >= following
+                    following = int(offsets[-1]) + 1
+                yield Chunk(offsets, record_hashes(batch, self._fields), batch)
 
 
 def unread(outcome: SplitOutcome) -> str | None:

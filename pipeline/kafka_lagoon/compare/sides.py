@@ -41,6 +41,10 @@ class Reader(Protocol):
     def outcome(self) -> SplitOutcome:
         """The outcome up to now."""
 
+    @property
+    def is_in_order(self) -> bool:
+        """False if records came after others that follow them in the log."""
+
     def chunks(self) -> Generator[Chunk, None, None]:
         """The records in the order of their offsets."""
 

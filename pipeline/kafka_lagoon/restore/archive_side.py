@@ -160,6 +160,11 @@ class _ArchiveReader:
         """The whole range: an exception is raised if it cannot be read."""
         return SplitOutcome(split=self.split, next_offset=self.split.to_offset, counts=self.counts)
 
+    @property
+    def is_in_order(self) -> bool:
+        """True: the statement sorts the records."""
+        return True
+
     def chunks(self) -> Generator[Chunk, None, None]:
         """The records in the order of their offsets."""
         split, of = self.split, self.of

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.compare.reading import Chunk, HashedReader, unread
+from kafka_lagoon.compare.reading import MOST_READS, Chunk, HashedReader, unread
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import ReadOptions, Split
 from kafka_lagoon.frozen import frozen
@@ -31,7 +31,6 @@ OPEN_TRANSACTION = "OPEN_TRANSACTION"  # transactions of others: their records m
 _Bounds = tuple[NDArray[np.int64], NDArray[np.int64]]  # offsets at which ranges begin, and end
 _MARKERS_MS, _PAUSE_S = 10_000, 0.2
 _MOST_RANGES = 20  # ranges of offsets in a receipt
-_MOST_READS = 3  # while an answer is damaged on its way: its batch is read again, and comes late (fetch/reader.py)
 
 
 @dataclass(slots=True)
@@ -109,14 +108,11 @@ def read_back(
         to_offset=end,
         stable_end=log.last_stable_offset,
     )
-    for _ in range(_MOST_READS):
+    for _ in range(MOST_READS):
         reader, digest, others = HashedReader(cluster, split, options, fields), SequenceDigest(), OtherRecords()
-        following, is_in_order = first, True
         for chunk in reader.chunks():
-            is_in_order &= not len(chunk.offsets) or int(chunk.offsets[0]) >= following
-            following = int(chunk.offsets[-1]) + 1 if len(chunk.offsets) else following
             digest = digest.then(_within(chunk, bounds, others))
-        if is_in_order:
+        if reader.is_in_order:
             break
     problem = unread(reader.outcome)
     return ReadBack(digest=None if problem else digest, problem=problem, others=others)
