@@ -134,12 +134,12 @@ class Unequal:
         return [difference for _, difference in sorted([*left, *right], key=lambda numbered: numbered[0])]
 
     def _find_doubled(self, evidence: Evidence) -> None:
-        """Find doubled records: equal records that both sides have exist outside of the gaps."""
-        in_gaps = Counter(self._left.hashes)
+        """Find doubled records: both sides have one that is equal or moved, so the left log has more than are undecided."""
+        undecided = Counter(self._left.hashes[index] for index in self._left.rest())
         for side, kind in ((self._left, Kind.DOUBLED_LEFT), (self._right, Kind.DOUBLED_RIGHT)):
             for index in list(side.rest()):
                 hash_ = side.hashes[index]
-                if evidence.left_counts.get(hash_, 0) > (0 if kind == Kind.DOUBLED_RIGHT else in_gaps[hash_]):
+                if evidence.left_counts.get(hash_, 0) > (0 if kind == Kind.DOUBLED_RIGHT else undecided[hash_]):
                     side.set(index, kind)
 
     def _pair_altered(self) -> None:
