@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_lagoon.compare.differences import NOT_COMPARED, Difference, Evidence, Kind, Unequal
+from kafka_lagoon.compare.reading import Chunk
 from kafka_lagoon.compare.sequences import compare_sequences
 from tests.compare.test_sequences import chunks, hashes
 from tests.effort import examples
@@ -85,12 +88,38 @@ def test_starts_that_retention_moved() -> None:
 
 
 def test_compacted_records_are_no_difference() -> None:
-    """They are no difference if the other side has a later record of their key; an earlier one does not explain them."""
-    compared = compare_sequences(chunks(LOG), chunks([*LOG[:10], *LOG[11:]]))
-    key = int(compared.gaps[0].left.keys[0])
-    for last, kind in ((10, Kind.COMPACTED_RIGHT), (9, Kind.MISSING)):
+    """They are no difference if the other side lacks an offset there, and has a later record of their key, not an earlier one."""
+    for step, last, kind in ((2, 19, Kind.COMPACTED_RIGHT), (2, 18, Kind.MISSING), (1, 99, Kind.MISSING)):
+        compared = compare_sequences(chunks(LOG), chunks([*LOG[:10], *LOG[11:]], step=step))
+        key = int(compared.gaps[0].left.keys[0])
         (difference,) = Unequal(compared).differences(Evidence(right_keys={key: last}))
         assert difference.kind == kind
+
+
+@settings(max_examples=examples(200))
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["kept", "compacted", "never"])), max_size=50))
+def test_compaction_explains_no_more_than_it_removed(log: list[tuple[int, str]]) -> None:
+    """Records of a compacted log that it never had are missing: they have no offset, although a later record has their key."""
+    last = {key: number for number, (key, _) in enumerate(log)}
+    changes = [change if last[key] > number else "kept" for number, (key, change) in enumerate(log)]
+    left, right, offset = list[tuple[int, int]](), list[tuple[int, int]](), 0
+    for number, change in enumerate(changes):
+        left.append((number, number))
+        right += [(number, offset)] if change == "kept" else []
+        offset += change != "never"
+
+    def side(numbers: list[tuple[int, int]]) -> Chunk:
+        keys = pa.array([b"%d" % log[number][0] for number, _ in numbers], pa.binary())
+        offsets = np.array([offset for _, offset in numbers], np.int64)
+        return Chunk(offsets, hashes([number for number, _ in numbers]), pa.record_batch({"key": keys}))
+
+    whole, rest = side(left), side(right)
+    keys = dict(zip(rest.keys().tolist(), rest.offsets.tolist(), strict=True))
+    of_left = Unequal(compare_sequences([rest], [whole])).differences(Evidence(left_keys=keys))
+    of_right = Unequal(compare_sequences([whole], [rest])).differences(Evidence(right_keys=keys))
+    compacted, never = changes.count("compacted"), changes.count("never")
+    assert count_kinds(of_left) == +Counter({Kind.COMPACTED_LEFT: compacted, Kind.EXTRA: never})
+    assert count_kinds(of_right) == +Counter({Kind.COMPACTED_RIGHT: compacted, Kind.MISSING: never})
 
 
 @settings(max_examples=examples(100))

@@ -140,6 +140,19 @@ def test_retention_and_compaction(state: FakeCluster, settings: KafkaSettings) -
     ]
 
 
+def test_compaction_explains_what_it_removed(state: FakeCluster, settings: KafkaSettings) -> None:
+    """A compacted log that never had thirty records of the other lacks them, although it has later records of their keys."""
+    (left,), (right,) = logs(state, "a", 1), logs(state, "b", 1)
+    keyed = [record(number, key=b"k%d" % (number % 30)) for number in range(100)]
+    append(left, keyed, 1)
+    append(right, [*keyed[:20], *keyed[50:]], 1)
+    del right.log[5]
+    comparison = compare(settings, "a", "b")
+    assert kinds(comparison) == [(0, Kind.COMPACTED_RIGHT, 1), (0, Kind.MISSING, 30)]
+    assert not comparison.is_equal()
+    assert kinds(compare(settings, "b", "a")) == [(0, Kind.COMPACTED_LEFT, 1), (0, Kind.EXTRA, 30)]
+
+
 def test_retention_explains_what_it_removed(state: FakeCluster, settings: KafkaSettings) -> None:
     """A log that has lost ten records by retention, and never had the first twenty of the other, lacks records."""
     (left,), (right,) = logs(state, "a", 1), logs(state, "b", 1)

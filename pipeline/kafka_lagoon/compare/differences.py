@@ -161,7 +161,8 @@ class Unequal:
     def _decide_rest(self, evidence: Evidence) -> None:
         """Decide the records that only one side has.
 
-        Retention explains the first records of a log, up to the offsets that were lost.
+        Retention explains the first records of a log, up to the offsets that were lost. Compaction explains as many records of
+        a gap as the other side lacks offsets there.
         """
         of_left = (Kind.EXPIRED_RIGHT, Kind.COMPACTED_RIGHT, Kind.MISSING)
         of_right = (Kind.EXPIRED_LEFT, Kind.COMPACTED_LEFT, Kind.EXTRA)
@@ -173,14 +174,19 @@ class Unequal:
     ) -> None:
         """Decide the rest of a side; `removed` and `last_offsets`, by key, are those of the other side."""
         expired, compacted, only_here = kinds
+        explained = Counter[int]()  # records of each gap, by retention or compaction
         for index in list(side.rest()):
-            gap = self._compared.gaps[side.gap_of[index]]
+            number = side.gap_of[index]
+            gap = self._compared.gaps[number]
             if removed > 0 and self._is_before_all(gap):
                 side.set(index, expired)
                 removed -= 1
+                explained[number] += 1
                 continue
-            position = (gap.right_at if side is self._left else gap.left_at) or 0
-            is_compacted = last_offsets.get(int(side.records.keys[index]), -1) >= position
+            position, lacks = _lacking_offsets(gap, of_left=side is self._right)
+            is_later = last_offsets.get(int(side.records.keys[index]), -1) >= position
+            is_compacted = is_later and explained[number] < lacks
+            explained[number] += is_compacted
             side.set(index, compacted if is_compacted else only_here)
 
     def _is_before_all(self, gap: Gap) -> bool:
@@ -228,6 +234,15 @@ class Unequal:
                 right_last=right[1],
             ),
         )
+
+
+def _lacking_offsets(gap: Gap, *, of_left: bool) -> tuple[int, int]:
+    """The offset at which a side's gap begins, and the number of its offsets that have no record, before its last record."""
+    records, start, end = (gap.left, gap.left_at, gap.left_end) if of_left else (gap.right, gap.right_at, gap.right_end)
+    start = start or 0
+    if end is None:
+        end = int(records.offsets[-1]) + 1 if len(records) else start
+    return start, end - start - len(records)
 
 
 def _by_gap(side: _Unequal) -> dict[int, list[int]]:

@@ -5,7 +5,7 @@ to find the next ones that both have.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,13 +41,16 @@ class Records:
 class Gap:
     """The records of both sides between equal records.
 
-    `left_at` and `right_at` are the offsets after the equal record before the gap; None if there is none.
+    `left_at` and `right_at` are the offsets after the equal record before the gap, `left_end` and `right_end` those of the
+    equal record after it; None if there is none.
     """
 
     left: Records
     right: Records
     left_at: int | None
     right_at: int | None
+    left_end: int | None = None
+    right_end: int | None = None
 
 
 @dataclass(slots=True)
@@ -97,6 +100,10 @@ class _Side:
                 break
             self._kept, self._start = chunk, 0
         return self._kept.hashes[self._start :]
+
+    def next_offset(self) -> int:
+        """The offset of the next record, which exists."""
+        return int(self._kept.offsets[self._start])
 
     def pass_equal(self, count: int) -> None:
         """Continue after records that are equal on both sides."""
@@ -157,6 +164,9 @@ class _Comparison:
 
     def _pass_equal(self, count: int) -> None:
         if count:
+            if self._gap_is_open:
+                left_end, right_end = self._left.next_offset(), self._right.next_offset()
+                self._compared.gaps[-1] = replace(self._compared.gaps[-1], left_end=left_end, right_end=right_end)
             self._left.pass_equal(count)
             self._right.pass_equal(count)
             self._compared.equal += count
