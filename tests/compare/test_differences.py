@@ -96,6 +96,34 @@ def test_compacted_records_are_no_difference() -> None:
         assert difference.kind == kind
 
 
+def keyed(keys: Sequence[int], numbers: Sequence[tuple[int, int]]) -> Chunk:
+    """Make a side of records of these numbers at these offsets; `keys` are the keys of all numbers."""
+    offsets = np.array([offset for _, offset in numbers], np.int64)
+    columns = {"key": pa.array([b"%d" % keys[number] for number, _ in numbers], pa.binary())}
+    return Chunk(offsets, hashes([number for number, _ in numbers]), pa.record_batch(columns))
+
+
+def test_retention_of_one_side_and_compaction_of_the_other() -> None:
+    """At the same place, they do not make their records altered ones."""
+    keys = [0, 1, 2, 3, 1, 0]
+    left = keyed(keys, [(number, number) for number in (0, 2, 3, 4, 5)])
+    right = keyed(keys, [(number, number) for number in (1, 2, 3, 4, 5)])
+    last = dict(zip(left.keys().tolist(), left.offsets.tolist(), strict=True))
+    differences = Unequal(compare_sequences([left], [right])).differences(Evidence(right_lost=1, left_keys=last))
+    assert count_kinds(differences) == {Kind.EXPIRED_RIGHT: 1, Kind.COMPACTED_LEFT: 1}
+
+
+def test_retention_of_both_sides() -> None:
+    """Records of the right that the left never had are extra, if the left still has older records than the right."""
+    keys = list(range(100))
+    left = keyed(keys, [(number, number) for number in range(10, 60)])
+    right = keyed(keys, [(90, 30), *((number, number) for number in range(31, 60))])
+    differences = Unequal(compare_sequences([left], [right])).differences(Evidence(left_lost=10, right_lost=30))
+    assert count_kinds(differences) == {Kind.EXPIRED_RIGHT: 21, Kind.EXTRA: 1}
+    differences = Unequal(compare_sequences([right], [left])).differences(Evidence(left_lost=30, right_lost=10))
+    assert count_kinds(differences) == {Kind.EXPIRED_LEFT: 21, Kind.MISSING: 1}
+
+
 @settings(max_examples=examples(200))
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["kept", "compacted", "never"])), max_size=50))
 def test_compaction_explains_no_more_than_it_removed(log: list[tuple[int, str]]) -> None:
@@ -108,12 +136,8 @@ def test_compaction_explains_no_more_than_it_removed(log: list[tuple[int, str]])
         right += [(number, offset)] if change == "kept" else []
         offset += change != "never"
 
-    def side(numbers: list[tuple[int, int]]) -> Chunk:
-        keys = pa.array([b"%d" % log[number][0] for number, _ in numbers], pa.binary())
-        offsets = np.array([offset for _, offset in numbers], np.int64)
-        return Chunk(offsets, hashes([number for number, _ in numbers]), pa.record_batch({"key": keys}))
-
-    whole, rest = side(left), side(right)
+    numbered = [key for key, _ in log]
+    whole, rest = keyed(numbered, left), keyed(numbered, right)
     keys = dict(zip(rest.keys().tolist(), rest.offsets.tolist(), strict=True))
     of_left = Unequal(compare_sequences([rest], [whole])).differences(Evidence(left_keys=keys))
     of_right = Unequal(compare_sequences([whole], [rest])).differences(Evidence(right_keys=keys))

@@ -128,7 +128,10 @@ class Unequal:
     def differences(self, evidence: Evidence) -> list[Difference]:
         """Differences as ranges, in the order of gaps."""
         self._find_doubled(evidence)
-        self._pair_altered()
+        self._pair_same_keys()
+        self._find_compacted(self._left, Kind.COMPACTED_RIGHT, evidence.right_lost, evidence.right_keys)
+        self._find_compacted(self._right, Kind.COMPACTED_LEFT, evidence.left_lost, evidence.left_keys)
+        self._pair_same_places()
         self._decide_rest(evidence)
         left, right = self._ranges(self._left, is_left=True), self._ranges(self._right, is_left=False)
         return [difference for _, difference in sorted([*left, *right], key=lambda numbered: numbered[0])]
@@ -142,8 +145,8 @@ class Unequal:
                 if evidence.left_counts.get(hash_, 0) > (0 if kind == Kind.DOUBLED_RIGHT else undecided[hash_]):
                     side.set(index, kind)
 
-    def _pair_altered(self) -> None:
-        """Pair records of a gap with the same key, in order; and all others if both sides have as many."""
+    def _pair_same_keys(self) -> None:
+        """Pair records of a gap with the same key, in order: they are altered."""
         left_of, right_of = _by_gap(self._left), _by_gap(self._right)
         for gap in left_of.keys() & right_of.keys():
             by_key: dict[int, deque[int]] = {}
@@ -152,42 +155,49 @@ class Unequal:
             for index in left_of[gap]:
                 if others := by_key.get(int(self._left.records.keys[index])):
                     self._pair(index, others.popleft(), Kind.ALTERED)
-            left = [index for index in left_of[gap] if self._left.kinds[index] is None]
-            right = [index for index in right_of[gap] if self._right.kinds[index] is None]
-            if len(left) == len(right):
-                for pair in zip(left, right, strict=True):
+
+    def _find_compacted(self, side: _Unequal, kind: Kind, lost: int, last_offsets: Mapping[int, int]) -> None:
+        """Find records that compaction removed from the other side, which has lost `lost` offsets and has these keys.
+
+        They are no more than the other side lacks offsets in their gap, beside those that retention removed, and the last ones.
+        """
+        explained = Counter[int]()  # records of each gap
+        for index in reversed(list(side.rest())):
+            number = side.gap_of[index]
+            gap = self._compared.gaps[number]
+            position, lacks = _lacking_offsets(gap, of_left=side is self._right)
+            if self._is_before_all(gap):
+                lacks -= lost
+            if explained[number] < lacks and last_offsets.get(int(side.records.keys[index]), -1) >= position:
+                side.set(index, kind)
+                explained[number] += 1
+
+    def _pair_same_places(self) -> None:
+        """Pair all other records of a gap, in order, if both sides have as many: they are altered."""
+        left_of, right_of = _by_gap(self._left), _by_gap(self._right)
+        for gap in left_of.keys() & right_of.keys():
+            if len(left_of[gap]) == len(right_of[gap]):
+                for pair in zip(left_of[gap], right_of[gap], strict=True):
                     self._pair(*pair, Kind.ALTERED)
 
     def _decide_rest(self, evidence: Evidence) -> None:
-        """Decide the records that only one side has.
+        """Decide the records that only one side has: retention explains the first ones, up to the offsets that were lost.
 
-        Retention explains the first records of a log, up to the offsets that were lost. Compaction explains as many records of
-        a gap as the other side lacks offsets there.
+        It explains those of one side: a log that still has older records than the other has lost none after them.
         """
-        of_left = (Kind.EXPIRED_RIGHT, Kind.COMPACTED_RIGHT, Kind.MISSING)
-        of_right = (Kind.EXPIRED_LEFT, Kind.COMPACTED_LEFT, Kind.EXTRA)
-        self._decide(self._left, of_left, evidence.right_lost, evidence.right_keys)
-        self._decide(self._right, of_right, evidence.left_lost, evidence.left_keys)
-
-    def _decide(
-        self, side: _Unequal, kinds: tuple[Kind, Kind, Kind], removed: int, last_offsets: Mapping[int, int]
-    ) -> None:
-        """Decide the rest of a side; `removed` and `last_offsets`, by key, are those of the other side."""
-        expired, compacted, only_here = kinds
-        explained = Counter[int]()  # records of each gap, by retention or compaction
-        for index in list(side.rest()):
-            number = side.gap_of[index]
-            gap = self._compared.gaps[number]
-            if removed > 0 and self._is_before_all(gap):
-                side.set(index, expired)
-                removed -= 1
-                explained[number] += 1
-                continue
-            position, lacks = _lacking_offsets(gap, of_left=side is self._right)
-            is_later = last_offsets.get(int(side.records.keys[index]), -1) >= position
-            is_compacted = is_later and explained[number] < lacks
-            explained[number] += is_compacted
-            side.set(index, compacted if is_compacted else only_here)
+        left, right = (
+            [index for index in side.rest() if self._is_before_all(self._compared.gaps[side.gap_of[index]])]
+            for side in (self._left, self._right)
+        )
+        if len(left) >= len(right):
+            expired = [(self._left, index, Kind.EXPIRED_RIGHT) for index in left[: evidence.right_lost]]
+        else:
+            expired = [(self._right, index, Kind.EXPIRED_LEFT) for index in right[: evidence.left_lost]]
+        for side, index, kind in expired:
+            side.set(index, kind)
+        for side, kind in ((self._left, Kind.MISSING), (self._right, Kind.EXTRA)):
+            for index in list(side.rest()):
+                side.set(index, kind)
 
     def _is_before_all(self, gap: Gap) -> bool:
         """True if no equal record comes before."""
