@@ -63,7 +63,7 @@ class Part:
 
     @property
     def stem(self) -> str:
-        """What names of its files begin with."""
+        """The beginning of the names of its files."""
         return self.name.replace(" ", "-")
 
     def file(self, folder: Path, ending: str) -> Path:
