@@ -1,6 +1,6 @@
 """Lists registered brokers, and unregisters brokers that will not return (UnregisterBroker, KIP-500), KRaft only."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kafka_lagoon.client.agreement import ask_cluster
 from kafka_lagoon.client.cluster import Cluster
@@ -22,6 +22,11 @@ def registered_brokers(cluster: Cluster, deadline: Deadline) -> Mapping[int, boo
     if isinstance(answer, Failure):
         return None if answer.is_too_old else answer
     return {broker.broker_id: broker.is_fenced for broker in answer.brokers}
+
+
+def no_broker(broker_id: int, there: Iterable[int]) -> str:
+    """Say that a cluster has no such broker, and which it has."""
+    return f"there is no broker {broker_id} (there are {', '.join(map(str, sorted(there)))})"
 
 
 def unregister_brokers(cluster: Cluster, broker_ids: Sequence[int], deadline: Deadline) -> Mapping[int, Failure]:

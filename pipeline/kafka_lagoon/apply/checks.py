@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from kafka_lagoon.admin.brokers import no_broker
 from kafka_lagoon.apply.config_texts import type_fault
 from kafka_lagoon.apply.desired.document import Path
 from kafka_lagoon.apply.desired.model import DesiredTopic
@@ -74,8 +75,7 @@ def broker_fault(live: Live, broker_id: int) -> str | None:
         return None
     if broker_id in live.down:
         return f"broker {broker_id} does not run"
-    there = ", ".join(map(str, sorted(live.racks)))
-    return f"there is no broker {broker_id} (there are {there})" if live.knows_brokers else None
+    return no_broker(broker_id, live.racks) if live.knows_brokers else None
 
 
 def min_isr_notes(desired: DesiredState, live: Live) -> Iterator[str]:

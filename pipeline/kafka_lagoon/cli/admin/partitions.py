@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kafka_lagoon.admin.brokers import registered_brokers
+from kafka_lagoon.admin.brokers import no_broker, registered_brokers
 from kafka_lagoon.admin.log_dirs import Replica, replica_places
 from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.apply.action import Guard
@@ -102,10 +102,9 @@ def _missing_brokers(
     registered = registered_brokers(context.cluster, context.deadline)
     if not isinstance(registered, Mapping):
         return  # the controller refuses a broker that does not exist
-    there = ", ".join(map(str, sorted(registered)))
     for partition, brokers in added.items():
         for broker_id in sorted(brokers - registered.keys()):
-            yield f"{partition}: there is no broker {broker_id} (there are {there})"
+            yield f"{partition}: {no_broker(broker_id, registered)}"
 
 
 def _moves_in(file: Path | None) -> Mapping[TopicPartition, Sequence[int]]:

@@ -17,11 +17,11 @@ from kafka_lagoon.cli.file_modes import loaded
 from kafka_lagoon.cli.output import CommandOutput, Rows, RowSet, show
 from kafka_lagoon.cli.people import Screen, moment, table
 from kafka_lagoon.cli.sql_formats import json_blocks
-from kafka_lagoon.cli.tables.snapshots import COLUMNS, ChosenSnapshot, MissingSnapshot, choose_snapshots
+from kafka_lagoon.cli.tables.snapshots import COLUMNS, LAST, ChosenSnapshot, MissingSnapshot, choose_snapshots
 from kafka_lagoon.delta.arrow import valid_utf8
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.query.history import NEARBY, Windows, open_until
+from kafka_lagoon.query.history import Windows, open_until
 from kafka_lagoon.query.statements import Ask, first_tuples, tuples
 from kafka_lagoon.query.window import Newest, Span, Window
 from kafka_lagoon.text import counted, printable
@@ -232,7 +232,7 @@ def _run(
     at_ms = options.at.at_ms(now_ms) if options.at else None
     latest = None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
     with connected(settings, options.engine) as open_tables:
-        ask = open_tables({"snapshots"}, Newest(times=[latest], number=NEARBY + 1))
+        ask = open_tables({"snapshots"}, Newest(times=[latest], number=LAST))
         snapshots, missing = choose_snapshots(ask, clusters(options), latest, settings.named_clusters())
         context = TablesContext(ask=ask, options=options, snapshots=snapshots, now_ms=now_ms, missing=missing)
         if not snapshots:

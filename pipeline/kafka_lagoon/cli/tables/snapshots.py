@@ -16,6 +16,7 @@ from kafka_lagoon.query.history import NEARBY, late_after_ms, usual_interval_ms
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.text import counted, did_you_mean, duration
 
+LAST = NEARBY + 1  # snapshots of each cluster, between which the usual interval is seen
 COLUMNS = ("cluster", "snapshot_id", "snapshot_date", "captured_at", "slot", "status", "failures", "completeness")
 
 
@@ -100,7 +101,7 @@ def choose_snapshots(
           SELECT {", ".join(COLUMNS)},
             row_number() OVER (PARTITION BY cluster ORDER BY captured_at DESC, snapshot_id DESC) AS recency
           FROM snapshots WHERE {began}
-        ) AS ranked WHERE recency <= {NEARBY + 1} ORDER BY cluster, recency
+        ) AS ranked WHERE recency <= {LAST} ORDER BY cluster, recency
         """  # noqa: S608  names of ours
     )
     of_cluster = groupby((dict(zip(COLUMNS, values, strict=True)) for values in tuples(rows)), itemgetter("cluster"))
