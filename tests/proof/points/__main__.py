@@ -174,9 +174,10 @@ def play(world: World, job: Job, options: argparse.Namespace, before: Figures, c
         return True
     effects = recorded(world, job, counts)
     chosen = options.point or sorted(points(effects))[:: options.every]
-    if not tried:
+    if not number:
         counts.numbers.update(jobs=1, effects=len(effects))
         counts.by_job[f"{job.name}: points"] = len(chosen)
+    (before + counts.figures()).write(options.json)  # the undisturbed run may have failed
     for point in chosen[tried:]:
         if options.minutes and counts.seconds > options.minutes * 60:
             return False
