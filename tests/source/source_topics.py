@@ -100,9 +100,15 @@ def _wait_until_stable(kafka: LocalKafka, partition: TopicPartition) -> None:
 
 def _producer(kafka: LocalKafka, properties: Mapping[str, Any]) -> Producer:
     named = {name.replace("_", "."): value for name, value in properties.items()}
-    # Order is kept even if the first batch is sent again, because the leader does not know the topic yet.
-    in_order = {"max.in.flight.requests.per.connection": 1}
-    return Producer({"bootstrap.servers": kafka.bootstrap_servers, "linger.ms": 50, **in_order, **named})
+    fixed = {
+        "bootstrap.servers": kafka.bootstrap_servers,
+        "linger.ms": 50,
+        # Order is kept even if the first batch is sent again, because the leader does not know the topic yet.
+        "max.in.flight.requests.per.connection": 1,
+        # On a busy machine records are made faster than they are sent.
+        "queue.buffering.max.messages": 1_000_000,
+    }
+    return Producer({**fixed, **named})
 
 
 def _send(producer: Producer, topic: str, partition: int, value: Any, timestamp_ms: int) -> None:
