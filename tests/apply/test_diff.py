@@ -138,14 +138,26 @@ def test_what_is_written_and_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_min_insync_replicas_of_the_whole_cluster_are_set_and_those_of_a_broker_unset() -> None:
+def test_min_insync_replicas_of_the_whole_cluster_are_set() -> None:
     """Only what brokers refuse is left out of a plan for a cluster with eligible leader replicas."""
     state = desired('[owns]\nbrokers = [".*"]\n[broker_configs."<default>"]\n"min.insync.replicas" = 2\n')
     features = {"eligible.leader.replicas.version": FeatureLevels(1, 0, 1)}
     own = {"broker": {name: {"min.insync.replicas": "1"} for name in ("<default>", "1")}}
-    (broker, default) = changes(diff(state, live({}, own, features=features)))
-    assert broker[1::2] == ("1", {"min.insync.replicas": None})
-    assert default[1::2] == ("<default>", {"min.insync.replicas": "2"})
+    ((_, *default),) = changes(diff(state, live({}, own, features=features)))
+    assert default == ["<default>", {"min.insync.replicas": "1"}, {"min.insync.replicas": "2"}]
+
+
+def test_min_insync_replicas_stay_where_the_same_plan_enables_eligible_leader_replicas() -> None:
+    """The level is set first: brokers then refused the action, with all other configs in it, and the plan was half done."""
+    state = desired('[owns]\nbrokers = [".*"]\n[features]\n"eligible.leader.replicas.version" = 1\n')
+    own = {name: {"min.insync.replicas": "1", "log.cleaner.threads": "2"} for name in ("<default>", "1")}
+    cluster = live({}, {"broker": own}, features={"eligible.leader.replicas.version": FeatureLevels(0, 0, 1)})
+    feature, *configs = changes(diff(state, cluster))
+    assert feature[0] == "update_feature"
+    assert [(name, after) for _, name, _, after in configs] == [
+        ("1", {"log.cleaner.threads": None}),
+        ("<default>", {"log.cleaner.threads": None}),
+    ]
 
 
 @pytest.mark.parametrize(("level", "unset"), [(0, True), (1, False)])

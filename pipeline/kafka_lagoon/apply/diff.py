@@ -16,7 +16,7 @@ from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.kinds.acls import acl_of, create_acl, delete_acl
 from kafka_lagoon.apply.kinds.cluster import update_feature
 from kafka_lagoon.apply.kinds.configs import change_configs, config_resource
-from kafka_lagoon.apply.kinds.names import DEFAULT, parse_quota_name
+from kafka_lagoon.apply.kinds.names import parse_quota_name
 from kafka_lagoon.apply.kinds.quotas import alter_quotas
 from kafka_lagoon.apply.kinds.users import MECHANISMS, alter_scram, delete_scram
 from kafka_lagoon.apply.live import Live
@@ -25,6 +25,7 @@ from kafka_lagoon.protocol.messages.alter_user_scram_credentials import FEWEST_I
 from kafka_lagoon.secret import Secret
 
 _MIN_ISR = "min.insync.replicas"
+_ELR = "eligible.leader.replicas.version"
 
 
 def diff(desired: DesiredState, live: Live) -> list[Action]:
@@ -65,17 +66,21 @@ def _changed(
     unset_others: bool,
 ) -> Iterator[Action]:
     changes = _changes(live, resource_type, values, wanted, unset_others=unset_others)
-    if changes.get(_MIN_ISR, "") is None and (resource_type, name) == ("broker", DEFAULT) and _has_elr(live):
+    if resource_type == "broker" and changes.get(_MIN_ISR, "") is None and _has_elr(desired, live):
         del changes[_MIN_ISR]
     place = desired.document.place(path)
     if action := change_configs(config_resource(Resource(resource_type, name)), values, changes, place):
         yield action
 
 
-def _has_elr(live: Live) -> bool:
-    """True if brokers keep a minimum of replicas in sync for the whole cluster (KIP-966), which cannot be unset then."""
-    feature = (live.features or {}).get("eligible.leader.replicas.version")
-    return feature is not None and feature.level > 0
+def _has_elr(desired: DesiredState, live: Live) -> bool:
+    """True if brokers keep a minimum of replicas in sync for the whole cluster (KIP-966), or will as the file says.
+
+    It cannot be unset then. That of a single broker can neither be set nor unset: the controller unsets it when it enables the
+    feature, which a plan does before it alters configs.
+    """
+    feature = (live.features or {}).get(_ELR)
+    return (feature is not None and feature.level > 0) or desired.features.get(_ELR, 0) > 0
 
 
 def written_configs(desired: DesiredState) -> Iterator[tuple[str, str, Mapping[str, str], Path]]:
