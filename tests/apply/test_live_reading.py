@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -308,6 +309,30 @@ def test_a_subscription_that_brokers_describe_without_keys(state: FakeCluster, c
     misspelt = desired("[client_metrics.new]\nmetrix = 'x'\n")
     (fault,) = faults_of(misspelt, live)
     assert "metrix: is not a config of a client metrics (did you mean metrics?)" in fault
+
+
+def test_a_throttle_that_is_not_set_or_listed_as_read_only(state: FakeCluster, cluster: Cluster) -> None:
+    """Brokers list it only while it is set, and Kafka 3 as read-only: an import was refused as soon as the throttle had ended."""
+
+    def read_only(response: Any) -> Any:
+        results = (replace(one, configs=tuple(map(listed, one.configs))) for one in response.results)
+        return replace(response, results=tuple(results))
+
+    def listed(config: Any) -> Any:
+        return replace(config, read_only=config.name != "log.cleaner.threads")
+
+    state.faults.append(Fault(DESCRIBE_CONFIGS.key, Altered(read_only), times=1_000))
+    state.configs[BROKER, "1"] = {"log.cleaner.threads": "2"}
+    state_of_file = desired('[broker_configs.1]\n"leader.replication.throttled.rate" = 5\n')
+    live = read_live(cluster, wanted_of(state_of_file), soon())
+    assert faults_of(state_of_file, live) == []
+    (action,) = diff(state_of_file, live)
+    assert action.after == {"leader.replication.throttled.rate": "5"}
+    state.configs[BROKER, "1"] |= action.after
+    live = read_live(cluster, wanted_of(state_of_file), soon())
+    assert (faults_of(state_of_file, live), diff(state_of_file, live)) == ([], [])
+    misspelt = desired('[broker_configs.1]\n"leader.replication.throttled.rates" = 5\n')
+    assert len(faults_of(misspelt, live)) == 1
 
 
 def test_configs_of_a_broker_that_is_down_are_not_left_out_silently(

@@ -33,11 +33,20 @@ from kafka_lagoon.protocol.messages.describe_user_scram_credentials import SCRAM
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataPartition, MetadataTopic
 from kafka_lagoon.tables.row_classes import named
 
-_INT, _LIST = 3, 7  # of CONFIG_TYPES in protocol/messages/describe_configs.py
+_INT, _LONG, _LIST = 3, 5, 7  # of CONFIG_TYPES in protocol/messages/describe_configs.py
 # Brokers before Kafka 4 describe only the keys of a subscription that are set, and none of one that does not exist.
 _OF_CLIENT_METRICS: Values = {
     name: ConfigValue(own=None, inherited=None, is_sensitive=False, is_read_only=False, config_type=config_type)
     for name, config_type in (("interval.ms", _INT), ("metrics", _LIST), ("match", _LIST))
+}
+# The configs that can only be set dynamically. Brokers list them only where they are set, and Kafka 3 lists them as read-only.
+_OF_BROKERS: Values = {
+    name: ConfigValue(own=None, inherited=None, is_sensitive=False, is_read_only=False, config_type=_LONG)
+    for name in (
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    )
 }
 
 
@@ -199,6 +208,8 @@ def _configs(
         known[resource_type] = {key: value for values in described.values() for key, value in values.items()}
         if resource_type == "client_metrics":
             known[resource_type] = {**known[resource_type], **_OF_CLIENT_METRICS}
+        if resource_type == "broker" and described:
+            known[resource_type] = {**known[resource_type], **_OF_BROKERS}
     return configs, known
 
 
