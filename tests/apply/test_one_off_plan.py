@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kafka_lagoon.admin.voters import Voter
 from kafka_lagoon.apply import one_off_plan
 from kafka_lagoon.apply.live_reading import Wanted, read_live
 from kafka_lagoon.apply.one_off_plan import OneOffPlan, plan_one_offs
@@ -180,3 +181,23 @@ def test_actions_that_undo_each_other(
     assert plan.faults == [f"x.toml:{line}: actions[2]: {reason}"]
     again = planned(cluster, f'[[actions]]\naction = "{first}\n[[actions]]\naction = "{first}\n')
     assert again.faults == []
+
+
+def test_a_voter_with_a_new_disk_is_removed_and_then_added(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One file says both: it was refused, with the advice to remove the voter first."""
+    old, new = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"
+    add = f"[[actions]]\naction = 'add_voter'\nvoter = 3\ndirectory_id = '{new}'\nlisteners = ['C://kafka-3:9093']\n"
+    remove = f"[[actions]]\naction = 'remove_voter'\nvoter = 3\ndirectory_id = '{old}'\n"
+    known = {3: Voter(directory_id=old)}
+    monkeypatch.setattr(one_off_plan, "voters", lambda *_: known)
+    plan = planned(cluster, remove + add)
+    assert ([one.kind for one in plan.actions], plan.faults, plan.undone) == (["remove_voter"], [], [])
+    assert plan.notes == ["x.toml:6: voter 3 is removed first: the next plan adds it"]
+    assert planned(cluster, add).faults == [
+        f"x.toml:2: actions[1]: voter 3 votes with directory {old}: remove it first"
+    ]
+    known.clear()
+    assert [one.kind for one in planned(cluster, remove + add).actions] == ["add_voter"]
+    known[3] = Voter(directory_id=new)
+    plan = planned(cluster, remove + add)
+    assert (plan.actions, plan.faults, plan.notes) == ([], [], [])

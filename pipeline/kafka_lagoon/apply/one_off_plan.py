@@ -214,8 +214,20 @@ def _add_voter(planner: _Planner, wanted: AddVoter) -> None:
         return
     if live is None:
         planner.add(add_voter(wanted.voter, wanted.directory_id, wanted.listeners, planner.place(wanted)))
+    elif live.directory_id != wanted.directory_id and _removes(planner.desired, wanted.voter, live.directory_id):
+        planner.plan.notes.append(
+            f"{planner.place(wanted)}: voter {wanted.voter} is removed first: the next plan adds it"
+        )
     elif live.directory_id != wanted.directory_id:
         planner.fault(wanted.path, f"voter {wanted.voter} votes with directory {live.directory_id}: remove it first")
+
+
+def _removes(desired: DesiredState, voter_id: int, directory_id: str) -> bool:
+    """True if the file removes the voter with this directory, as when a controller gets a new disk."""
+    return any(
+        isinstance(one, RemoveVoter) and (one.voter, one.directory_id) == (voter_id, directory_id)
+        for one in desired.actions
+    )
 
 
 def _voter_of(wanted: AddVoter | RemoveVoter) -> Resource:
