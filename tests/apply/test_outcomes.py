@@ -1,11 +1,16 @@
 """Without a response the live state decides the outcome of an action, or the outcome is unknown."""
 
+from dataclasses import replace
+
 import pytest
 
+from kafka_lagoon.admin.scram import ScramCredential
 from kafka_lagoon.apply.action import State
-from kafka_lagoon.apply.outcomes import DECIDE_MS, Outcome, is_unsure
+from kafka_lagoon.apply.kinds.users import ALTER_SCRAM, alter_scram
+from kafka_lagoon.apply.outcomes import DECIDE_MS, Outcome, decided, is_unsure
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.errors import ClusterRefused
+from kafka_lagoon.secret import Secret
 from tests.apply.kinds_in_memory import Rows, Things, action, failure
 
 LOST = failure("CONNECTION_LOST", may_be_done=True)
@@ -54,6 +59,16 @@ def test_another_state_decides_nothing() -> None:
     things.on_read = lambda: things.live.update({"a": {"value": 9}}) if things.sent else None
     (result,) = things.carry_out(action("a")).results
     assert result.outcome is Outcome.UNKNOWN
+
+
+def test_a_state_that_cannot_show_the_change_decides_nothing() -> None:
+    """The state of a user whose password was replaced is as before, and as it was asked for; the message said that it is neither."""
+    state = {"iterations": 4096}
+    kind = replace(ALTER_SCRAM, read=lambda _cluster, some, _deadline: {one.resource: state for one in some})
+    replaced = alter_scram(ScramCredential("alice", 1), state, 4096, Secret("x"))
+    ((outcome, why),) = decided(Things().cluster(), kind, [(replaced, LOST)])
+    assert outcome is Outcome.UNKNOWN
+    assert why.message == "CONNECTION_LOST, and its state does not show whether it was carried out"
 
 
 def test_a_state_that_cannot_be_read_decides_nothing() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
-from kafka_lagoon.apply.action import Action, ActionKind, Resource, State
+from kafka_lagoon.apply.action import Action, ActionKind, Resource, State, same_state
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure, refusal_name
 from kafka_lagoon.clock import Deadline, backoff
@@ -119,6 +119,8 @@ def _decision(
         return Outcome.FAILED, failure
     if kind.is_undone(action, state):
         return Outcome.FAILED, _remarked(failure, f"and {DECIDE_MS // 1000} s later its state was as before")
+    if same_state(state, action.before) or same_state(state, action.after):
+        return Outcome.UNKNOWN, _remarked(failure, "and its state does not show whether it was carried out")
     return Outcome.UNKNOWN, _remarked(failure, "and its state is neither what it was nor what was asked for")
 
 
