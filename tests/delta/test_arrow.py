@@ -14,9 +14,9 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_lagoon.delta.arrow import arrow_table, parquet_of, snapshot_date, table_of
+from kafka_lagoon.delta.arrow import arrow_blocks, arrow_table, parquet_of, snapshot_date, table_of
 from kafka_lagoon.delta.files import parquet_bytes
-from kafka_lagoon.tables import cluster_rows, group_rows
+from kafka_lagoon.tables import cluster_rows, group_rows, security_rows
 from kafka_lagoon.tables.columns import TIMESTAMP, Column
 from kafka_lagoon.tables.schema import HEADER, STATE_TABLES
 from tests.delta.awkward import struct_class
@@ -90,6 +90,15 @@ def test_times_that_no_table_can_hold_are_null(timestamp_ms: int) -> None:
     offsets = row(cluster_rows.PartitionOffsetsRow, topic="a", max_timestamp=timestamp_ms, max_timestamp_offset=7)
     made = arrow_table(BY_NAME["partition_offsets"], HEADER_OF_ONE, [offsets]).to_pylist()[0]
     assert (made["max_timestamp"], made["max_timestamp_offset"]) == (None, 7)
+
+
+@pytest.mark.parametrize("at_ms", [2**63 - 1, 253_402_300_800_000])
+def test_a_token_without_an_end_can_be_written(at_ms: int) -> None:
+    """With the largest delegation.token.max.lifetime.ms brokers return the largest int64 for the end of a token's life."""
+    times = ("issued_at", "expires_at", "max_lifetime_at")
+    token = row(security_rows.DelegationTokenRow, renewers=(), **{f"{name}_ms": at_ms for name in times})
+    parquet, _ = parquet_of(arrow_blocks(BY_NAME["delegation_tokens"], HEADER_OF_ONE, [token]))
+    assert table_of(parquet, [*times]).to_pylist() == [dict.fromkeys(times)]
 
 
 def test_bytes_that_are_not_utf8_are_spelled_out() -> None:

@@ -59,8 +59,16 @@ class DelegationTokenRow:
         null_if=before("DescribeDelegationToken", 3),
     )
     renewers: tuple[str, ...] = column("Principals that may renew the token besides its owner, as type:name.")
-    issued_at_ms: Timestamp = column("Time at which the token was created.")
-    expires_at_ms: Timestamp = column(
-        "Time at which the token expires unless it is renewed; expired tokens stay listed for a while."
+    issued_at_ms: Timestamp | None = column(
+        "Time at which the token was created; null if the broker's time is outside the years 1 to 9999.", null_if=ALWAYS
     )
-    max_lifetime_at_ms: Timestamp = column("Time after which the token cannot be renewed.")
+    expires_at_ms: Timestamp | None = column(
+        "Time at which the token expires unless it is renewed; expired tokens stay listed for a while. Null if it is after the "
+        "year 9999, as with the largest delegation.token.expiry.time.ms.",
+        null_if=ALWAYS,
+    )
+    max_lifetime_at_ms: Timestamp | None = column(
+        "Time after which the token cannot be renewed; null if it is after the year 9999, as with the largest "
+        "delegation.token.max.lifetime.ms.",
+        null_if=ALWAYS,
+    )
