@@ -32,7 +32,7 @@ def test_every_listed_id_is_a_row() -> None:
     ]
 
 
-def described(start_ms: int) -> DescribedTransaction:
+def described(start_ms: int, producer_epoch: int = 3) -> DescribedTransaction:
     """Make a transaction of two topics."""
     return DescribedTransaction(
         error_code=0,
@@ -41,7 +41,7 @@ def described(start_ms: int) -> DescribedTransaction:
         transaction_timeout_ms=60_000,
         transaction_start_time_ms=start_ms,
         producer_id=7,
-        producer_epoch=3,
+        producer_epoch=producer_epoch,
         topics=(TransactionTopic(topic="b", partitions=(2, 1)), TransactionTopic(topic="a", partitions=(0,))),
     )
 
@@ -72,6 +72,12 @@ def test_a_transaction_that_has_not_begun() -> None:
     """A start time of -1 is null, and so is the duration."""
     [row] = transaction_rows(Gathered({"a": described(-1)}, {"a": Source(2, 5)}, {}), 1_500)
     assert (row.started_at_ms, row.duration_ms) == (None, None)
+
+
+def test_an_id_without_an_epoch() -> None:
+    """While __transaction_state cannot be written, a new id stays at epoch -1, which is null."""
+    [row] = transaction_rows(Gathered({"a": described(-1, producer_epoch=-1)}, {"a": Source(2, 5)}, {}), 1_500)
+    assert (row.producer_epoch, row.problem) == (None, None)
 
 
 def test_every_producer_is_a_row() -> None:

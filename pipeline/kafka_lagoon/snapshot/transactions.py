@@ -92,7 +92,7 @@ def _transaction_row(transaction: DescribedTransaction, coordinator_id: int, now
         transactional_id=transaction.transactional_id,
         state=transaction.transaction_state,
         producer_id=transaction.producer_id,
-        producer_epoch=transaction.producer_epoch,
+        producer_epoch=known(transaction.producer_epoch),
         coordinator_id=coordinator_id,
         timeout_ms=transaction.transaction_timeout_ms,
         started_at_ms=started_at_ms,

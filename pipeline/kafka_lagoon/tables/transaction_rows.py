@@ -13,7 +13,10 @@ class TransactionRow:
     transactional_id: str = column("transactional.id of the producer.")
     state: str = column("State as Kafka spells it, e.g. Ongoing.")
     producer_id: Int64 = column("Id of the producer.")
-    producer_epoch: Int32 | None = column("Epoch of the producer; null if problem is set.")
+    producer_epoch: Int32 | None = column(
+        "Epoch of the producer; null if problem is set, or the coordinator could not store the first epoch of the id.",
+        null_if="state = 'Empty'",
+    )
     coordinator_id: Int32 = column("Broker that coordinates the transaction.")
     timeout_ms: Int32 | None = column("transaction.timeout.ms of the producer; null if problem is set.")
     started_at_ms: Timestamp | None = column(

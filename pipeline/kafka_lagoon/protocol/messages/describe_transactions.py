@@ -45,7 +45,7 @@ class DescribedTransaction:
     transaction_timeout_ms: Int32
     transaction_start_time_ms: Int64
     producer_id: Int64
-    producer_epoch: Int16
+    producer_epoch: Int16  # -1 until the coordinator has stored the first epoch of the id
     topics: tuple[TransactionTopic, ...]
 
 
