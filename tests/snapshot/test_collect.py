@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from kafka_lagoon.admin.offsets import ALL_KINDS
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.error_codes import UNSUPPORTED_FOR_MESSAGE_FORMAT
 from kafka_lagoon.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
 from kafka_lagoon.protocol.messages.describe_acls import DESCRIBE_ACLS, AclDescription, DescribeAclsResource
 from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
@@ -108,6 +110,18 @@ def test_a_healthy_cluster_is_complete() -> None:
     }
     assert {row.rack for row in snapshot.of(BrokerRow)} == {"a", "b"}
     assert snapshot.header.cluster_id == "fake"
+
+
+def test_a_topic_of_an_old_message_format_is_no_failure() -> None:
+    """Kafka 3.x refuses all special offsets of a topic whose message.format.version is below 0.10; its row says why."""
+    state = healthy()
+    for partition in state.topics["orders"].partitions:
+        partition.refused |= {(kind.timestamp, 0): UNSUPPORTED_FOR_MESSAGE_FORMAT for kind in ALL_KINDS[3:]}
+    snapshot = captured(state)
+    assert (snapshot.published.status, snapshot.of(CollectionFailureRow)) == ("complete", [])
+    problems = {(row.topic, row.problem, row.high_watermark) for row in snapshot.of(PartitionOffsetsRow)}
+    assert problems == {("orders", "UNSUPPORTED_FOR_MESSAGE_FORMAT", 100), ("other", None, 100)}
+    assert unexplained_of(snapshot) == []
 
 
 def test_the_order_is_ends_groups_commits_ends_metadata() -> None:

@@ -11,6 +11,7 @@ from kafka_lagoon.protocol.error_codes import (
     DELEGATION_TOKEN_AUTH_DISABLED,
     DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
     SECURITY_DISABLED,
+    UNSUPPORTED_FOR_MESSAGE_FORMAT,
 )
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
@@ -102,13 +103,15 @@ def _is_not_offered(failure: Failure) -> bool:
 
 
 def worth_a_row(failures: Iterable[Failure], topology: Topology, request_stats: RequestStats) -> Iterator[Failure]:
-    """Failures that become rows: all except what the cluster does not offer, and partitions of topics deleted meanwhile."""
+    """Failures that become rows: all except what the cluster or a topic does not offer, and partitions of deleted topics."""
     several = list(failures)
     partly = set(partly_offered(several, request_stats))
     for failure in several:
         scope = failure.scope
         deleted = scope.scope_type is ScopeType.PARTITION and scope.topic in topology.changed
-        if (not _is_not_offered(failure) or failure in partly) and not deleted:
+        # Records of a message.format.version before 0.10 have no timestamps, so that leaders list no offsets by them.
+        without_times = failure.code == UNSUPPORTED_FOR_MESSAGE_FORMAT and not failure.is_required
+        if (not _is_not_offered(failure) or failure in partly) and not deleted and not without_times:
             yield failure
 
 
