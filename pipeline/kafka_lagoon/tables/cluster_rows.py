@@ -306,7 +306,7 @@ class BrokerApiRow:
 
     broker_id: Int32 = column("node.id of the broker.")
     api_key: Int32 = column("Kafka's number of the API.")
-    api: str = column("Kafka's name of the API; UNKNOWN_n if it is newer than this program.")
+    api: str = column("Kafka's name of the API; UNKNOWN_API_n if it is newer than this program.")
     lowest: Int32 = column("Lowest version that the broker accepts.")
     highest: Int32 = column("Highest version that the broker accepts.")
     spoken: Int32 | None = column(
