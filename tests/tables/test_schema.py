@@ -33,6 +33,17 @@ def test_table_and_columns_are_explained(table: Table) -> None:
         assert "\n" not in comment
 
 
+def test_times_of_brokers_may_be_null() -> None:
+    """Arrow makes null of a time outside the years 1 to 9999, and writes no null that a column forbids."""
+    never_null = {
+        (table.name, column.name)
+        for table in STATE_TABLES
+        for column in table.columns[len(HEADER) :]
+        if column.type == TIMESTAMP and not column.nullable
+    }
+    assert never_null == {("snapshots", name) for name in ("slot", "started_at", "finished_at")}
+
+
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_columns_come_between_header_and_partition(table: Table) -> None:
     """State tables begin with the common columns; each table ends with its partition column; no name occurs twice."""
