@@ -92,9 +92,9 @@ def test_times_that_no_table_can_hold_are_null(timestamp_ms: int) -> None:
     assert (made["max_timestamp"], made["max_timestamp_offset"]) == (None, 7)
 
 
-@pytest.mark.parametrize("at_ms", [2**63 - 1, 253_402_300_800_000])
+@pytest.mark.parametrize("at_ms", [2**63 - 1, 253_402_300_800_000, 1_000 - 2**63])
 def test_a_token_without_an_end_can_be_written(at_ms: int) -> None:
-    """With the largest delegation.token.max.lifetime.ms brokers return the largest int64 for the end of a token's life."""
+    """With the largest delegation.token.max.lifetime.ms the end of a token's life is the largest int64, or overflows."""
     times = ("issued_at", "expires_at", "max_lifetime_at")
     token = row(security_rows.DelegationTokenRow, renewers=(), **{f"{name}_ms": at_ms for name in times})
     parquet, _ = parquet_of(arrow_blocks(BY_NAME["delegation_tokens"], HEADER_OF_ONE, [token]))

@@ -63,12 +63,12 @@ class DelegationTokenRow:
         "Time at which the token was created; null if the broker's time is outside the years 1 to 9999.", null_if=ALWAYS
     )
     expires_at_ms: Timestamp | None = column(
-        "Time at which the token expires unless it is renewed; expired tokens stay listed for a while. Null if it is after the "
-        "year 9999, as with the largest delegation.token.expiry.time.ms.",
+        "Time at which the token expires unless it is renewed; expired tokens stay listed for a while. Null if it is outside "
+        "the years 1 to 9999, as with the largest delegation.token.expiry.time.ms.",
         null_if=ALWAYS,
     )
     max_lifetime_at_ms: Timestamp | None = column(
-        "Time after which the token cannot be renewed; null if it is after the year 9999, as with the largest "
+        "Time after which the token cannot be renewed; null if it is outside the years 1 to 9999, as with the largest "
         "delegation.token.max.lifetime.ms.",
         null_if=ALWAYS,
     )

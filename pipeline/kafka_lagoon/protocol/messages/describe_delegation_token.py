@@ -45,8 +45,9 @@ class DescribedDelegationToken:
     token_requester_principal_type: String = wire(since=3)  # KIP-373: who asked for it
     token_requester_principal_name: String = wire(since=3)
     issue_timestamp: Int64
-    expiry_timestamp: Int64  # unless renewed
-    max_timestamp: Int64  # renewed or not
+    # With the largest delegation.token.max.lifetime.ms ZooKeeper's brokers overflow to a negative time, KRaft's do not.
+    expiry_timestamp: Int64 = wire(least=None)  # unless renewed
+    max_timestamp: Int64 = wire(least=None)  # renewed or not
     token_id: String
     hmac: Bytes  # secret
     renewers: tuple[DescribedDelegationTokenRenewer, ...]
