@@ -5,6 +5,7 @@ multicast), or that is not verified while the mechanism would show it our passwo
 checked, however it is written. Bootstrap servers are trusted: the settings name them.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from ipaddress import IPv4Address, IPv6Address
@@ -20,6 +21,8 @@ _NEVER_MEANT: Mapping[str, Callable[[IPv4Address | IPv6Address], bool]] = {
     "a multicast address": lambda address: address.is_multicast,
     "a reserved address": lambda address: address.is_reserved,
 }
+# The bracket before an IPv6 address, as in bootstrap_servers. Other brackets are a set of characters of the pattern.
+_BRACKET = re.compile(r"\[(?=[^\]]*:)")
 
 
 def admit(settings: KafkaSettings, host: str, port: int) -> None:
@@ -44,9 +47,11 @@ def vet(settings: KafkaSettings, number: str) -> str | None:
 
 
 def _not_allowed(allowed: str, host: str, port: int) -> str | None:
-    patterns = [pattern.strip().lower() for pattern in allowed.split(",")]
+    patterns = [_BRACKET.sub("[[]", pattern.strip().lower()) for pattern in allowed.split(",")]
     name = host.lower().rstrip(".")
-    if any(fnmatchcase(name, pattern) or fnmatchcase(f"{name}:{port}", pattern) for pattern in patterns):
+    names = [name, f"[{name}]"] if ":" in name else [name]
+    spellings = [*names, *(f"{spelled}:{port}" for spelled in names)]
+    if any(fnmatchcase(spelling, pattern) for spelling in spellings for pattern in patterns):
         return None
     return "not among allowed_brokers"
 
