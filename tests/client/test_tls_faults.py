@@ -4,8 +4,10 @@ import re
 import socket
 import ssl
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from kafka_lagoon.client.tls_faults import first_words, other
 from kafka_lagoon.errors import ConnectionLost
@@ -64,6 +66,20 @@ def test_certificates_that_are_not_accepted(version: ssl.TLSVersion, certificate
         refusal = refused(server.port)
     assert (refusal.phase, refusal.reason) == ("tls", reason)
     assert not isinstance(refusal, ConnectionLost)
+
+
+def test_a_date_that_is_none(tmp_path: Path) -> None:
+    """A certificate with a date that cannot be read, beside the expired one, does not hide which certificate expired."""
+    odd = OTHER_ROOT.chain[0].public_bytes(Encoding.DER)
+    month = odd.rindex(b"\x17\x0d") + 4  # of the end: tag and length of a UTCTime, and two digits of the year
+    odd = odd[:month] + b"13" + odd[month + 2 :]
+    expired = issue(ROOT, "server", ["127.0.0.1"], valid_until=YESTERDAY)
+    chain = tmp_path / "chain.pem"
+    chain.write_text(expired.chain_pem() + ssl.DER_cert_to_PEM_cert(odd) + expired.key_pem())
+    context = server_context()
+    context.load_cert_chain(chain)
+    with secure_peer(context) as server:
+        assert refused(server.port).reason.startswith("the certificate of 'server' expired on")
 
 
 def test_a_certificate_of_the_future() -> None:

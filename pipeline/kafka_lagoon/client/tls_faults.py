@@ -3,6 +3,7 @@
 Texts of certificates are made printable first: a peer that is not verified wrote them.
 """
 
+import math
 import re
 import ssl
 from collections.abc import Mapping, Sequence
@@ -135,8 +136,12 @@ def _peer_chain(stream: ssl.SSLSocket) -> list[Mapping[str, Any]]:
     return []
 
 
-def _end(certificate: Mapping[str, Any]) -> int:
-    return ssl.cert_time_to_seconds(certificate["notAfter"])
+def _end(certificate: Mapping[str, Any]) -> float:
+    """The end in epoch seconds. A peer may send more certificates than OpenSSL verified, with dates that are none."""
+    try:
+        return ssl.cert_time_to_seconds(certificate["notAfter"])
+    except ValueError:
+        return math.inf
 
 
 def _names(certificate: Mapping[str, Any]) -> str:
