@@ -224,6 +224,10 @@ class AuthenticationFailed(ConnectionFailed):
     """The broker refused our credentials; never retried, never shows them."""
 
 
+class TokenUnavailable(ConnectionFailed):
+    """A token endpoint that is out of order or limits requests; another attempt may help."""
+
+
 class ClusterRefused(PipelineError):
     """An answer of a cluster whose id Kafka does not allow, or of another cluster than before."""
 

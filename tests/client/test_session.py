@@ -10,16 +10,18 @@ from kafka_lagoon.client.broker import Broker
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.session import Session, Transport
-from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import BrokerError, ConnectionLost, DeadlinePassed, UnsupportedVersion
+from kafka_lagoon.client.token_endpoint import TokenEndpoint
+from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.errors import BrokerError, ConnectionLost, DeadlinePassed, TokenUnavailable, UnsupportedVersion
 from kafka_lagoon.kafka_settings import checked
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
-from kafka_lagoon.protocol.messages.metadata import MetadataBroker
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataBroker, MetadataResponse
 from kafka_lagoon.protocol.messages.produce import NO_ACKS, PRODUCE, ProduceRequest
 from kafka_lagoon.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateResponse
 from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeResponse
+from kafka_lagoon.sasl.token import Token
 from kafka_lagoon.wire.schema import Versions
 from tests.client.loopback import Answers, Loopback, access
 from tests.clock import Hands
@@ -236,3 +238,39 @@ def test_the_address_that_worked_is_tried_first(monkeypatch: pytest.MonkeyPatch,
     for host in ("two", "two", "other"):
         Session.open(7, host, 9092, shared, soon(hands))
     assert preferred == [None, "127.0.0.1", None]
+
+
+@pytest.mark.parametrize("failures", [1, 4])
+def test_a_token_endpoint_that_is_out_of_order_for_now(
+    monkeypatch: pytest.MonkeyPatch, hands: Hands, failures: int
+) -> None:
+    """A token is requested again after a pause, also after the attempts of one request to a broker."""
+    answers: Answers = {
+        SASL_HANDSHAKE.key: lambda: SaslHandshakeResponse(mechanisms=("OAUTHBEARER",)),
+        SASL_AUTHENTICATE.key: SaslAuthenticateResponse,
+        METADATA.key: lambda: MetadataResponse(
+            brokers=(MetadataBroker(node_id=7, host="127.0.0.1", port=9092),), topics=()
+        ),
+    }
+    attempts = iter(range(failures))
+
+    def fetch(_endpoint: TokenEndpoint, _clock: Clock) -> Token:
+        if next(attempts, None) is not None:
+            raise TokenUnavailable("idp:443", "authenticate", "the token endpoint answered 503")
+        return Token("abc")
+
+    url = f"https://idp/{failures}"  # tokens are kept by URL for the whole process
+    oauth = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "OAUTHBEARER",
+        "sasl_oauthbearer_token_endpoint_url": url,
+        "sasl_oauthbearer_allowed_urls": url,
+        "sasl_oauthbearer_client_id": "lagoon",
+        "sasl_oauthbearer_client_secret": "s3cr3t",
+        "allow_plaintext_credentials": True,
+    }
+    monkeypatch.setattr(Transport, "connect", lambda *_: Loopback(answers))
+    monkeypatch.setattr(TokenEndpoint, "fetch", fetch)
+    settings = checked({"bootstrap_servers": "127.0.0.1:9092", **oauth})
+    cluster = Cluster.connect(settings, hands.clock(), RequestStats(), soon(hands, 60_000))
+    assert list(cluster.brokers) == [7]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka_lagoon.client import token_endpoint
 from kafka_lagoon.client.token_endpoint import TokenEndpoint, check_url
-from kafka_lagoon.errors import AuthenticationFailed, ConfigError, ConnectionFailed, DeadlinePassed
+from kafka_lagoon.errors import AuthenticationFailed, ConfigError, ConnectionFailed, DeadlinePassed, TokenUnavailable
 from kafka_lagoon.sasl.token import Token
 from tests.certificates import OTHER_ROOT, ROOT_PEM, server_context
 from tests.client.endpoint import Endpoint, Script, answering, endpoint, flooding, raw, trickling
@@ -123,7 +123,7 @@ def test_an_endpoint_that_repeats_the_header() -> None:
 def test_an_endpoint_out_of_order(status: int) -> None:
     """The failure can be retried, and is no refusal."""
     failure = refusal(answering(f"{status} Oops", b"<html>"))
-    assert not isinstance(failure, AuthenticationFailed)
+    assert isinstance(failure, TokenUnavailable)
     assert f"answered {status}" in str(failure)
 
 

@@ -24,6 +24,7 @@ from kafka_lagoon.errors import (
     EncodeError,
     FrameTooLarge,
     PipelineError,
+    TokenUnavailable,
     UnsupportedVersion,
     WireError,
 )
@@ -291,12 +292,13 @@ def _open(replies: Sequence[Reply | None]) -> list[int]:
 def _may_succeed_again(error: PipelineError) -> bool:
     """True if it may help to send the same bytes to the same broker again: it refused or closed the connection.
 
-    It does not help after a deadline, or where a certificate or a password is the cause. A broker that closes a connection
-    before it answers ApiVersions may want TLS, or may be starting, stopping or busy, and no credentials were sent until then.
+    So it may if a token endpoint does not work for now. It does not help after a deadline, or where a certificate or a
+    password is the cause. A broker that closes a connection before it answers ApiVersions may want TLS, or may be starting,
+    stopping or busy, and no credentials were sent until then.
     """
     if isinstance(error, DeadlinePassed | AddressRefused | AuthenticationFailed):
         return False
-    if isinstance(error, ConnectionLost):
+    if isinstance(error, ConnectionLost | TokenUnavailable):
         return True
     return isinstance(error, ConnectionFailed) and error.phase in (*_ADDRESS_PHASES, "exchange")
 

@@ -25,6 +25,7 @@ from kafka_lagoon.errors import (
     ConnectionFailed,
     ConnectionLost,
     PipelineError,
+    TokenUnavailable,
     UnsupportedVersion,
     WireError,
 )
@@ -365,4 +366,6 @@ def _is_transient(failure: PipelineError) -> bool:
         return error_code(failure.code).retriable
     if isinstance(failure, ConnectionLost):
         return failure.phase in ("tls", "exchange")
+    if isinstance(failure, TokenUnavailable):
+        return True
     return isinstance(failure, ConnectionFailed) and failure.phase in ("connect", "exchange")

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, quote_plus, urlsplit
 from kafka_lagoon.addresses import is_loopback
 from kafka_lagoon.client.transport import Transport
 from kafka_lagoon.clock import Clock, Deadline
-from kafka_lagoon.errors import AuthenticationFailed, ConfigError, ConnectionFailed, ConnectionLost
+from kafka_lagoon.errors import AuthenticationFailed, ConfigError, ConnectionFailed, ConnectionLost, TokenUnavailable
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.sasl.conversation import quoted
 from kafka_lagoon.sasl.token import Token
@@ -50,7 +50,8 @@ class TokenEndpoint:
     def fetch(self, clock: Clock) -> Token:
         """A new token, within ten seconds.
 
-        ConnectionFailed when the endpoint cannot be reached or does not work, AuthenticationFailed when it refuses.
+        ConnectionFailed when the endpoint cannot be reached or does not work, TokenUnavailable when it says that it does not
+        work for now, AuthenticationFailed when it refuses.
         """
         url = urlsplit(self.url)
         deadline = Deadline.after(clock, DEADLINE_MS)
@@ -99,7 +100,7 @@ class TokenEndpoint:
         words = quoted(_error(fields), [self.client_secret, self._credentials()])
         reason = f"the token endpoint answered {status}" + (f": {words}" if words else "")
         if status in _TRY_AGAIN:
-            raise ConnectionFailed(address, _PHASE, reason)
+            raise TokenUnavailable(address, _PHASE, reason)
         hint = "; redirects are not followed" if status in _REDIRECTS else ""
         raise AuthenticationFailed(address, _PHASE, f"OAUTHBEARER: {reason}{hint}")
 
