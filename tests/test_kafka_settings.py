@@ -19,6 +19,7 @@ SECURE = MINIMAL + 'security_protocol = "SASL_SSL"\nsasl_mechanism = "PLAIN"\n'
         (MINIMAL + 'security_protocol = "SASL_SSL"\n', "security_protocol SASL_SSL needs sasl_mechanism"),
         (MINIMAL + 'sasl_mechanism = "PLAIN"\n', "but security_protocol PLAINTEXT does not authenticate"),
         (MINIMAL + 'ssl_crl_location = "a"\n', "ssl_crl_location is set, but security_protocol PLAINTEXT uses no TLS"),
+        (MINIMAL + 'cluster_id = ""\n', "kafka.cluster_id: is empty: leave it out, or give the id that"),
         (SECURE.replace("_SSL", "_PLAINTEXT"), "PLAIN without TLS shows its credentials"),
         (SECURE + 'ssl_endpoint_identification_algorithm = ""\n', "needs ssl_endpoint_identification_algorithm https"),
         (SECURE.replace("PLAIN", "OAUTHBEARER"), "and has none"),
@@ -48,6 +49,24 @@ SECURE = MINIMAL + 'security_protocol = "SASL_SSL"\nsasl_mechanism = "PLAIN"\n'
 def test_security_that_cannot_be_meant(tmp_path: Path, text: str, expected: str) -> None:
     """Missing settings, settings without effect, and settings that would show a password to others are faults before any I/O."""
     assert any(expected in line for line in faults(tmp_path, text))
+
+
+def test_variables_that_are_empty(tmp_path: Path) -> None:
+    """An empty variable sets no file, text or password, so it does not contradict a protocol without TLS."""
+    names = (
+        "ssl_truststore_location",
+        "ssl_truststore_certificates",
+        "ssl_truststore_password",
+        "ssl_crl_location",
+        "ssl_keystore_location",
+        "ssl_keystore_key",
+        "ssl_key_password",
+        "sasl_password",
+    )
+    environ = {f"LAGOON_KAFKA__{name.upper()}": "" for name in names}
+    settings = load(conf(tmp_path, MINIMAL), environ).kafka
+    assert settings
+    assert not any(getattr(settings, name) for name in names)
 
 
 BOB = "a.ScramLoginModule required username=bob password='env:bob';"

@@ -82,6 +82,12 @@ def _addresses(text: str) -> str:
     return text
 
 
+def _cluster_id(text: str) -> str:
+    if not text:  # unset, it would let every cluster pass
+        raise ValueError("is empty: leave it out, or give the id that `lagoon kafka metadata` shows")
+    return text
+
+
 def _tls_versions(text: str) -> str:
     if not {name.strip() for name in text.split(",")} <= _TLS_VERSIONS:
         raise ValueError(f"only {' and '.join(sorted(_TLS_VERSIONS))} are spoken")
@@ -156,7 +162,7 @@ class KafkaSettings:
     bootstrap_servers: Annotated[str, _Check(_addresses)] = _setting(
         description="Comma-separated host:port of one or more brokers, from which all other brokers are discovered."
     )
-    cluster_id: str | None = _setting(
+    cluster_id: Annotated[str, _Check(_cluster_id)] | None = _setting(
         None,
         description="Kafka's id of the cluster (`lagoon kafka metadata` shows it). Commands and jobs refuse to run if the "
         "cluster has another id.",
@@ -343,7 +349,8 @@ class KafkaSettings:
         given = [
             setting.name
             for setting in fields(self)
-            if setting.name.startswith("ssl_") and getattr(self, setting.name) != setting.default
+            if setting.name.startswith("ssl_")
+            and getattr(self, setting.name) not in (_UNSET if setting.default is None else (setting.default,))
         ]
         if given and not self.uses_tls():
             yield f"{min(given)} is set, but security_protocol {self.security_protocol} uses no TLS"

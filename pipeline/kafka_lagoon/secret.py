@@ -62,7 +62,11 @@ class Secret:
 
     def is_text(self) -> bool:
         """True if the value itself was given, so that copies of the object contain it. An empty value does not count."""
-        return bool(self._given) and not self._is_reference
+        return bool(self) and not self._is_reference
+
+    def __bool__(self) -> bool:
+        """False for an empty text, which counts as not set: an environment variable may be empty."""
+        return bool(self._given)
 
     def __repr__(self) -> str:
         return "***"

@@ -94,6 +94,7 @@ def test_own_certificate_as_text(file: Callable[[bytes | str], str]) -> None:
     for given in (
         {"ssl_keystore_location": file(chain + key)},
         {"ssl_keystore_location": file(key + chain)},
+        {"ssl_keystore_location": file(key + chain), "ssl_keystore_key": "", "ssl_key_password": ""},
         {"ssl_keystore_certificate_chain": chain, "ssl_keystore_key": key},
         {"ssl_keystore_certificate_chain": in_one_line(chain, " "), "ssl_keystore_key": in_one_line(key, " ")},
         {"ssl_keystore_certificate_chain": chain, "ssl_keystore_key": f"file:{file(key)}"},
@@ -228,6 +229,10 @@ def test_files_that_cannot_be_used(tmp_path: Path, content: bytes | str | None, 
         (
             {**CHAIN, "ssl_keystore_key": CLIENT.key_pem(SECRET), "ssl_key_password": "x" * 2_000},
             "ssl_key_password: does not open the private key of ssl_keystore_key, or the key is damaged",
+        ),
+        (
+            {**CHAIN, "ssl_keystore_key": CLIENT.key_pem(SECRET), "ssl_key_password": ""},
+            "ssl_key_password: must be set, the key of ssl_keystore_key is encrypted",
         ),
         ({**CHAIN, "ssl_keystore_key": SECRET}, "ssl_keystore_key: " + NO_KEY),
         (
