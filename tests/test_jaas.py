@@ -19,6 +19,12 @@ def test_a_modules_options_become_settings() -> None:
     assert jaas.settings_of(kerberos) == {"sasl_kerberos_keytab": "/k", "sasl_kerberos_principal": "me@A.B"}
 
 
+@pytest.mark.parametrize("flag", ["required", "REQUIRED", "Sufficient"])
+def test_the_control_flag_has_any_case(flag: str) -> None:
+    """Kafka's clients ignore the case of the word after the module."""
+    assert jaas.settings_of(f"a.PlainLoginModule {flag} username=x;") == {"sasl_username": "x"}
+
+
 @pytest.mark.parametrize(
     ("line", "fault"),
     [

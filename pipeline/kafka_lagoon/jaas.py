@@ -32,7 +32,7 @@ LOGIN_SETTINGS = frozenset(
 _JAVA_ONLY = frozenset({"useKeyTab", "storeKey", "useTicketCache", "renewTicket", "doNotPrompt", "refreshKrb5Config"})
 _EXTENSION = "extension_"
 _MODULE = re.compile(
-    r"\s*(?P<name>[\w.$]+)\s+(?:required|requisite|sufficient|optional)\b(?P<options>.*);\s*", re.DOTALL
+    r"\s*(?P<name>[\w.$]+)\s+(?i:required|requisite|sufficient|optional)\b(?P<options>.*);\s*", re.DOTALL
 )
 _OPTION = re.compile(r"""\s*([\w.]+)\s*=\s*(?:(["'])((?:(?!\2)[^\\]|\\.)*)\2|([^\s"';]+))""", re.DOTALL)
 # Escapes between quotes, as Java's StreamTokenizer reads them.
