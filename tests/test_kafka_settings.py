@@ -153,3 +153,15 @@ def test_a_java_clients_properties(tmp_path: Path) -> None:
     properties.write_text("ssl.cipher.suites=A\n")
     with pytest.raises(ConfigError, match=r"ssl\.cipher\.suites: not supported"):
         load(conf(tmp_path, MINIMAL), {}, (), properties)
+
+
+def test_properties_in_latin_1(tmp_path: Path) -> None:
+    """Java reads properties as Latin-1, so a file that is not UTF-8 is such a file; one with NUL is no text."""
+    properties = tmp_path / "client.properties"
+    properties.write_bytes("# für alle\nclient.id=Müller\n".encode("latin-1"))
+    settings = load(conf(tmp_path, MINIMAL), {}, (), properties).kafka
+    assert settings
+    assert settings.client_id == "Müller"
+    properties.write_bytes("client.id=Müller\n".encode("utf-16"))
+    with pytest.raises(ConfigError, match=r"client\.properties: not text"):
+        load(conf(tmp_path, MINIMAL), {}, (), properties)

@@ -156,11 +156,18 @@ def _with_owners(values: dict[str, Any], problems: list[str]) -> dict[str, Any]:
 def _properties(path: Path, problems: list[str]) -> dict[str, Any]:
     """Read the properties of a Java client that are settings here; the others are about consumers and producers."""
     try:
-        properties = java_properties.read(path.read_text("utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        problems.append(f"--kafka-properties {path}: {getattr(error, 'strerror', 'not text')}")
+        content = path.read_bytes()
+    except OSError as error:
+        problems.append(f"--kafka-properties {path}: {error.strerror}")
         return {}
-    kafka, faults = from_properties(properties)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")  # which Java takes every file for
+    if "\0" in text:
+        problems.append(f"--kafka-properties {path}: not text")
+        return {}
+    kafka, faults = from_properties(java_properties.read(text))
     problems += [f"--kafka-properties {path}: {fault}" for fault in faults]
     return {"kafka": kafka}
 
