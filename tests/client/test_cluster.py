@@ -53,6 +53,15 @@ def test_every_bootstrap_server_is_named() -> None:
     assert "127.0.0.1:2: connect: Connection refused" in str(error)
 
 
+def test_each_server_of_odd_answers_is_named(state: FakeCluster, connect: Connect) -> None:
+    """Errors that know no address, such as those of bytes, are reported beside the address that they came from."""
+    state.faults.append(Fault(METADATA.key, WrongCorrelation(), times=1_000))
+    with pytest.raises(ConnectionFailed) as raised:
+        connect()
+    for host, port in state.addresses.values():
+        assert f"{host}:{port}: the answer belongs to request" in str(raised.value)
+
+
 def test_an_unknown_host_is_named() -> None:
     """A name that does not resolve fails in phase resolve."""
     error, _ = refusal("no-such-host.invalid:9092")

@@ -328,7 +328,11 @@ class Cluster:
         """The error if there is only one, else an error that names every address."""
         if len(failures) == 1:
             return next(iter(failures.values()))
-        reasons = "; ".join(str(failure) for failure in failures.values())
+        # Errors of connections name their address themselves.
+        reasons = "; ".join(
+            str(failure) if isinstance(failure, ConnectionFailed) else f"{address}: {failure}"
+            for address, failure in failures.items()
+        )
         phase = getattr(next(iter(failures.values())), "phase", "exchange")
         return ConnectionFailed(", ".join(failures), phase, f"none answers ({reasons})")
 
