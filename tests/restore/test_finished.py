@@ -99,6 +99,7 @@ def test_receipts_that_a_user_has_deleted() -> None:
     assert not without.is_in(target(11, 20, topic_id="created again"))
     nothing = Position(next_offset=90, target_offset=11, is_done=True)
     assert replace(without, positions={KEY: nothing}).is_in(target(30, 30))
+    assert without.finished_at_ms == PLAN.planned_at_ms
 
 
 def test_every_partition_must_be_there() -> None:
@@ -127,6 +128,12 @@ def test_it_is_of_the_same_topics() -> None:
     assert not FINISHED.is_of([archived(topic_id="created again")])
     assert not FINISHED.is_of([archived(), archived(topic="u")])
     assert FINISHED.is_of([archived(), archived(topic="u", partitions={})])
+    (partition,) = PLAN.partitions
+    second = replace(partition, source=replace(partition.source, topic="u"), target=TopicPartition("u", 0))
+    of_two = replace(FINISHED, plan=replace(PLAN, partitions=[partition, second]))
+    assert of_two.is_of([archived(), archived(topic="u")])
+    assert not of_two.is_of([archived(), archived(topic="u", topic_id="created again")])
+    assert not of_two.is_of([archived(topic_id="created again"), archived(topic="u")])
     assert list(FINISHED.not_restored([archived()])) == []
     (note,) = FINISHED.not_restored([archived(partitions={0: wanted(5, 100), 1: wanted(3, 7, partition=1)})])
     assert note.startswith("topic t: 14 offsets were archived after")
@@ -199,3 +206,24 @@ def test_files_that_several_topics_are_in_are_read_once(monkeypatch: pytest.Monk
     assert earlier_restores(warehouse, "new-id", topics) == dict.fromkeys(topics, "r")
     assert read == ["a", "b"]
     assert len(requests) == 1
+
+
+def test_an_earlier_restore_into_another_topic_of_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A restore counts only if it wrote to this topic of this cluster; topics may have had no ids then, or now."""
+    rows = [
+        {"restore_id": restore_id, "target_cluster_id": cluster_id, "target_topic": name, "target_topic_id": topic_id}
+        for restore_id, cluster_id, name, topic_id in (
+            ("5", "new-id", "a", "deleted"),
+            ("4", "another", "a", "id"),
+            ("1", "new-id", "a", "id"),
+            ("2", "new-id", "a", "id"),
+            ("6", "new-id", "not chosen", None),
+            ("3", "new-id", "b", None),
+        )
+    ]
+    file = DescribedFile(url="a", size=1, rows=1, least={"target_topic": "a"}, greatest={"target_topic": "z"})
+    kernel = SimpleNamespace(described_files=lambda *_: [file], storage=SimpleNamespace(read=lambda url: url))
+    warehouse = cast("Any", SimpleNamespace(kernel=kernel, state=lambda _: None))
+    monkeypatch.setattr(finished, "table_of", lambda *_: pa.Table.from_pylist(rows))
+    assert earlier_restores(warehouse, "new-id", {"b": "id", "a": "id"}) == {"a": "2", "b": "3"}
+    assert earlier_restores(warehouse, "new-id", {"a": None}) == {"a": "5"}

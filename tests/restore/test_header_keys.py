@@ -37,6 +37,15 @@ def test_each_batch_looks_for_its_own_records(monkeypatch: pytest.MonkeyPatch) -
     assert (changed, len(searched)) == (40 + 5, len(escaped) + 1)
 
 
+def test_a_record_between_escaped_records_is_not_escaped() -> None:
+    r"""Its key `\xff` is four characters; ranges are joined only where no offset is between them."""
+    escaped = in_order([(8, 8), (4, 5), (1, 2)])
+    assert escaped == [(1, 2), (4, 5), (8, 8)]
+    batch = records(range(1, 9), headers=[[{"key": "\\xff", "value": None}]] * 8)
+    keys = [row[0]["key"] for row in unescaped(batch, escaped).column("headers").to_pylist()]
+    assert [offset for offset, key in enumerate(keys, 1) if key == b"\xff"] == [1, 2, 4, 5, 8]
+
+
 def test_only_escaped_records_change() -> None:
     r"""The key `\xff` is kept if the record was not escaped."""
     text = [[{"key": "\\xff", "value": b"1"}, {"key": "\\\\", "value": None}]]
