@@ -40,6 +40,7 @@ _OF_BROKERS = {
     _AFTER_MS: "log.message.timestamp.after.max.ms",
     _BOTH_MS: "log.message.timestamp.difference.max.ms",
 }
+_RETENTION_UNITS = {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}  # the first that is set counts
 # Configs of topics that Kafka 4.0 removed (KIP-724, KIP-937), with the names that older brokers have for their own.
 _REMOVED = {
     "message.format.version": "log.message.format.version",
@@ -148,11 +149,16 @@ def _broker_configs(cluster: Cluster, deadline: Deadline) -> Values | Failure:
 
 
 def _effective(values: Values, name: str) -> str | None:
-    """The value of a config; log.retention.ms stands for log.retention.hours, too."""
-    if name == _OF_BROKERS[_RETENTION_MS] and (name not in values or values[name].effective is None):
-        hours = values["log.retention.hours"].effective if "log.retention.hours" in values else None
-        return None if hours is None else str(int(hours) * 3_600_000)
-    return values[name].effective if name in values else None
+    """The value of a config; log.retention.minutes, or else log.retention.hours, stands for log.retention.ms that is not set.
+
+    Brokers name neither as a synonym then: of the synonyms they leave out those before the config itself.
+    """
+    value = values[name].effective if name in values else None
+    if value is None and name == _OF_BROKERS[_RETENTION_MS]:
+        for unit, factor in _RETENTION_UNITS.items():
+            if unit in values and (count := values[unit].effective) is not None:
+                return str(int(count) * factor)
+    return value
 
 
 def verdict(
