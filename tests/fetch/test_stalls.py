@@ -19,13 +19,16 @@ from tests.fetch.reading import QUICK, Connect, check, fill, read, small, split
 def test_a_broker_that_stalled_is_waited_for_less() -> None:
     """The wait is a quarter each time, at least a second, and the whole timeout when the last stall is long ago."""
     hands = Hands()
+    hands.move(5_000)
     stalls = Stalls(hands.clock(), 60_000)
     waits = []
     for _ in range(6):
         waits.append(stalls.timeout_ms(1))
         stalls.stalled(1)
     assert waits == [60_000, 15_000, 3_750, 1_000, 1_000, 1_000]
-    hands.move(601)
+    hands.move(599)
+    assert stalls.timeout_ms(1) == 1_000
+    hands.move(2)
     assert stalls.timeout_ms(1) == 60_000
 
 
@@ -43,6 +46,7 @@ def test_many_brokers_that_stall() -> None:
 def test_a_broker_is_given_up() -> None:
     """After four stalls it gets one request per stall timeout; a response lets the next partition request, too."""
     hands = Hands()
+    hands.move(5_000)
     stalls = Stalls(hands.clock(), 60_000)
     for _ in range(4):
         assert not stalls.gives_up_on(1)
@@ -63,10 +67,12 @@ def test_limits_end_with_the_run() -> None:
     hands = Hands()
     limits = Limits.of(hands.clock(), ReadOptions(stall_timeout_ms=60_000, ends_at_ms=5_000))
     assert limits.waiting_for(1).remaining() == 5
+    assert not limits.run_is_over()
     hands.move(5)
     assert limits.run_is_over()
     assert Limits.of(hands.clock(), ReadOptions(ends_at_ms=-1)).run_is_over()
     assert Limits.of(hands.clock(), ReadOptions(stall_timeout_ms=7_000)).waiting_for(1).remaining() == 7
+    assert Limits.of(hands.clock(), ReadOptions(), limits.stalls).stalls is limits.stalls
 
 
 @pytest.mark.long

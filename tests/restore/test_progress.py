@@ -69,6 +69,19 @@ def test_what_a_restore_appends_to_is_asked_at_once() -> None:
     assert list(domains) == [store._domain]
 
 
+def test_an_unfinished_restore_is_found_by_later_releases() -> None:
+    """Under other names it would not be, and its records would be written again."""
+    request = {"topics": ["t"], "condition": None}
+    locations = {RESTORE_MAP.name: "file:/lake/restore_map"}
+    for given in (request, dict(reversed(request.items()))):
+        store = ProgressStore(
+            warehouse=MagicMock(locations=locations), clock=CLOCK, target_cluster_id="new-id", request=given
+        )
+        assert store._domain == "lagoon.restore.new-id.e01808d36b3cc73a"
+        assert store._app_id == f"lagoon/restore/{store._domain}"
+        assert store._plan_url("0192-0001") == "file:/lake/restore_map/_lagoon/new-id/0192-0001.json"
+
+
 def test_a_plan_is_read_as_it_was_stored() -> None:
     """A stored plan is read back equal; a plan of another version is refused."""
     assert from_json(to_json(PLAN)) == PLAN

@@ -282,6 +282,19 @@ def test_times_that_brokers_of_kafka_3_6_refuse() -> None:
     assert "message.timestamp.difference.max.ms=86400000 refuses" in fault
 
 
+def test_brokers_that_set_times_look_at_none() -> None:
+    """With LogAppendTime no record is refused, or deleted soon, for the time that it comes with."""
+    limits = {"message.timestamp.before.max.ms": str(DAY_MS), "retention.ms": str(DAY_MS)}
+    at_append = {**limits, "message.timestamp.type": "LogAppendTime"}
+    assert judged(at_append, accept_changes=True).faults == []
+    topic = TargetTopic(name="t", topic_id="x", partitions=1, logs={})
+    times = Times(NOW_MS - 2 * DAY_MS, NOW_MS)
+    assert not is_about_times(replace(topic, configs=at_append), NOW_MS, times)
+    assert not is_about_times(topic, NOW_MS, times)
+    for name, value in limits.items():
+        assert is_about_times(replace(topic, configs={name: value}), NOW_MS, times)
+
+
 def test_what_may_be_gone_later() -> None:
     """Compaction and a limit of size may delete restored records."""
     notes = " ".join(judged({"cleanup.policy": "compact", "retention.bytes": "1000"}).notes)
