@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kafka_lagoon.client.cluster import Cluster
@@ -24,10 +25,19 @@ from kafka_lagoon.restore.offset_map import OffsetRange
 from kafka_lagoon.restore.own_records import find_own_records, last_sequences
 from kafka_lagoon.restore.plan import PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Position
-from kafka_lagoon.restore.tasks import TaskSettings, Work, WorkResult, _Written, restore_partitions
+from kafka_lagoon.restore.tasks import (
+    TaskSettings,
+    Work,
+    WorkResult,
+    _Rows,
+    _take_found,
+    _Written,
+    restore_partitions,
+)
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.compare.logs import append, record
+from tests.fake.batches import aborted, batch, marker
 from tests.fake.cluster import FakeBatch, FakeCluster, FakeGroup, FakePartition
 from tests.fake.faults import Fault
 from tests.fetch.reading import altered
@@ -128,13 +138,36 @@ def test_an_answer_that_was_damaged_on_its_way(state: FakeCluster, target: FakeP
     assert attempt() == first
 
 
-def own_offsets(cluster: Cluster, log: LogBounds, from_offset: int = 0) -> list[int]:
+def own_offsets(
+    cluster: Cluster, log: LogBounds, from_offset: int = 0, *, in_transactions: bool = False
+) -> list[int]:
     """Return the offsets of the restore's records in a log with these bounds."""
     options = ReadOptions(fetch_wait_ms=10, stall_timeout_ms=2_000)
     own = find_own_records(
-        cluster, TopicPartition("t", 0), None, from_offset, log, {PRODUCER_ID}, options, in_transactions=False
+        cluster,
+        TopicPartition("t", 0),
+        None,
+        from_offset,
+        log,
+        {PRODUCER_ID},
+        options,
+        in_transactions=in_transactions,
     )
     return own.offsets.tolist()
+
+
+def test_aborted_transactions_of_an_earlier_attempt(connect: Callable[[], Cluster], target: FakePartition) -> None:
+    """Their records are not in the target: counted as written, they would be lost. Those of open transactions are aborted."""
+    target.append(
+        aborted(0, [b"0", b"1"], PRODUCER_ID),
+        marker(2, PRODUCER_ID),
+        batch(3, [b"0"], producer_id=PRODUCER_ID, attributes=TRANSACTIONAL),
+        marker(4, PRODUCER_ID, commit=True),
+        batch(5, [b"1"], producer_id=PRODUCER_ID),
+        batch(6, [b"1"], producer_id=PRODUCER_ID, attributes=TRANSACTIONAL),
+    )
+    log = LogBounds(log_start_offset=0, high_watermark=7, last_stable_offset=6, end=6)
+    assert own_offsets(connect(), log, in_transactions=True) == [3]
 
 
 def test_an_open_transaction_of_others(connect: Callable[[], Cluster], target: FakePartition, attempt: Attempt) -> None:
@@ -249,5 +282,50 @@ def test_a_target_that_was_truncated(tmp_path: Path) -> None:
     ranges = written.ranges
     written.add(records(range(10)), [OffsetRange(0, 100, 10)])
     assert written.ranges is ranges  # none are copied: in a compacted log there are as many as records
+    position = written.position
+    assert (position.next_offset, position.target_offset, position.written, position.is_done) == (10, 110, 10, False)
     with pytest.raises(TargetChanged, match="partition 0 of topic t was truncated"):
         written.add(records(range(10, 20)), [OffsetRange(10, 95, 10)])
+
+
+class Archived:
+    """Archived records in batches, as the tasks read them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, *batches: list[int]) -> None:
+        made = [records(offsets) for offsets in batches]
+        monkeypatch.setattr(tasks, "read_archived", lambda *_, **__: iter(made))
+        self.written = _Written(work(folder))
+        task: Any = SimpleNamespace(settings=SimpleNamespace(memory_bytes=1), opened=None)
+        self.rows = _Rows(task, self.written)
+
+    def take(self, count: int) -> list[int]:
+        """Return the source's offsets of the next records."""
+        return [offset for some in self.rows.take(count) for offset in some.column("offset").to_pylist()]
+
+
+def test_records_that_are_taken_do_not_come_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A batch may have more than are wanted: the others come next, and none is left out."""
+    archived = Archived(monkeypatch, tmp_path, [0, 1, 2], [], [5, 7, 8, 9])
+    assert (archived.take(0), archived.take(2), archived.take(2), archived.rows.at_end) == ([], [0, 1], [2, 5], False)
+    assert (archived.take(9), archived.rows.at_end) == ([7, 8, 9], True)
+
+
+def test_found_records_are_mapped_one_by_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Both logs have gaps, and what was found ends within an archived batch."""
+    archived, where = Archived(monkeypatch, tmp_path, [0, 1, 2], [5, 6, 9, 10]), [100, 101, 104, 105, 106, 109]
+    _take_found(archived.written, archived.rows, np.array(where))
+    assert {
+        one.source_offset + number: one.target_offset + number
+        for one in archived.written.ranges
+        for number in range(one.records)
+    } == dict(zip([0, 1, 2, 5, 6, 9], where, strict=True))
+    position = archived.written.position
+    assert (position.next_offset, position.target_offset, position.written) == (10, 110, 6)
+    assert archived.take(9) == [10]
+
+
+def test_more_records_than_are_archived(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The archive lost some, or others wrote with the id of the restore: no number of a record is known."""
+    archived = Archived(monkeypatch, tmp_path, [0, 1])
+    with pytest.raises(TargetChanged, match="more records of this restore than the archive"):
+        _take_found(archived.written, archived.rows, np.array([0, 1, 2]))

@@ -24,16 +24,21 @@ from tests.restore.lake import records
 OFFSETS = range(100, 200, 10)
 
 
-def write(writer: PartitionWriter, pieces: list[pa.RecordBatch]) -> None:
+def write(writer: PartitionWriter, pieces: list[pa.RecordBatch], archived: Sequence[range] = (OFFSETS,)) -> None:
     """Write records, and collect those that are written before a failure."""
-    writer.write(records(OFFSETS))
+    for offsets in archived:
+        writer.write(records(offsets))
     writer.flush()
     for piece, _ in writer.written():
         pieces.append(piece)
 
 
 def failure(
-    state: FakeCluster, connect: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch, errors: Sequence[int] = ()
+    state: FakeCluster,
+    connect: Callable[[], Cluster],
+    monkeypatch: pytest.MonkeyPatch,
+    errors: Sequence[int] = (),
+    archived: Sequence[range] = (OFFSETS,),
 ) -> tuple[PipelineError, int]:
     """Write records in batches of four; return the failure, and how many records are written."""
     monkeypatch.setattr(partition_writer, "TARGET_BATCH_BYTES", 150)
@@ -44,7 +49,7 @@ def failure(
     with PartitionWriter(cluster, TopicPartition("copy", 0), topics, options, producer) as writer:
         pieces: list[pa.RecordBatch] = []
         with pytest.raises(PipelineError) as raised:
-            write(writer, pieces)
+            write(writer, pieces, archived)
         return raised.value, sum(piece.num_rows for piece in pieces)
 
 
@@ -58,6 +63,17 @@ def test_a_refused_batch_has_its_offsets(
         "partition 0 of topic copy refuses a batch of the records at offsets 140 to 170 of the source: MESSAGE_TOO_LARGE",
         4,
     )
+
+
+def test_a_refused_batch_of_several_pieces(
+    state: FakeCluster, connect: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Archived records come in pieces, in which batches begin and end: only those of written batches are returned."""
+    pieces = [range(100, 130, 10), range(130, 160, 10), range(160, 200, 10)]
+    error, written = failure(state, connect, monkeypatch, [0, 0, 10], pieces)
+    size = state.topics["copy"].partitions[0].high_watermark
+    assert written == size
+    assert f"a batch of the records at offsets {100 + 10 * size} to " in str(error)
 
 
 def test_a_record_that_the_broker_names(
