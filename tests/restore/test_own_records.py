@@ -138,9 +138,7 @@ def test_an_answer_that_was_damaged_on_its_way(state: FakeCluster, target: FakeP
     assert attempt() == first
 
 
-def own_offsets(
-    cluster: Cluster, log: LogBounds, from_offset: int = 0, *, in_transactions: bool = False
-) -> list[int]:
+def own_offsets(cluster: Cluster, log: LogBounds, from_offset: int = 0, *, in_transactions: bool = False) -> list[int]:
     """Return the offsets of the restore's records in a log with these bounds."""
     options = ReadOptions(fetch_wait_ms=10, stall_timeout_ms=2_000)
     own = find_own_records(

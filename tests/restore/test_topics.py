@@ -189,6 +189,13 @@ def test_acls_of_topics_and_groups(ask: Ask) -> None:
     assert [note for note in notes if "is not about" in note] == []  # the prefix matches it still
 
 
+def test_a_prefix_of_groups_is_kept() -> None:
+    """Groups keep their names, so no note says that a prefix misses them; a prefix of no restored group is left out."""
+    several = [_acl(name, "PREFIXED", resource_type="GROUP") for name in ("bill", "other", "billing-2")]
+    with saved(acls_published=[{"snapshot_id": SNAPSHOT, **acl} for acl in several]) as ask:
+        assert saved_acls(ask, SNAPSHOT, {"orders": "copy"}, ["billing"]) == ([SavedAcl(**several[0])], [])
+
+
 def test_names_are_looked_up_for_each_acl() -> None:
     """100,000 ACLs were compared with each of 10,000 topics, which took minutes."""
     compared = Comparisons()
