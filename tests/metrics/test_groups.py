@@ -113,6 +113,26 @@ def test_when_the_first_unread_record_expires(configs: dict[str, str], expected:
     assert group_facts(made)["g"].expires_ms == expected
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"log_start_offset": 3, "high_watermark": 10}, NOON_MS + 1000),
+        ({"log_start_offset": 10, "high_watermark": 10}, None),
+        ({"log_start_offset": None, "high_watermark": 10}, NOON_MS + 1000),
+        ({"first_unread_timestamp_ms": 10**14}, 10**14 + 1000),
+        ({"first_unread_timestamp_ms": 10**14 + 1}, None),
+        ({"first_unread_timestamp_ms": 0}, 1000),
+        ({"first_unread_timestamp_ms": -1}, None),
+    ],
+)
+def test_what_expires_as_in_view_loss_ahead(values: dict[str, int | None], expected: int | None) -> None:
+    """If all was deleted when the log was looked at, a record that came since then is not one that expires."""
+    configs = [config("t", name, text) for name, text in (("retention.ms", "1000"), ("cleanup.policy", "delete"))]
+    given = {"lag": 5, "committed_offset": 5, "first_unread_timestamp_ms": NOON_MS, **values}
+    taken = snapshot(1, *configs, lag_row("g", "t", 0, **given))
+    assert group_facts(taken)["g"].expires_ms == expected
+
+
 def test_the_worst_groups_have_metrics() -> None:
     """First groups that lost records, then those with the largest lag, unknown before 0; the others are only counted."""
     lags = {

@@ -33,6 +33,8 @@ def _topic(name: str, retention_ms: int, policy: str = "delete") -> list[ConfigR
 def _facts() -> list[object]:
     """Make groups of every kind, brokers and partitions in an outage, and failures."""
     partition: dict[str, Any] = {"topic": "orders", "replicas": (1, 2)}
+    # Nothing was in the log when its ends were read, and then a record came, which is the first unread one.
+    deleted: dict[str, Any] = {"log_start_offset": 9, "high_watermark": 9, "first_unread_timestamp_ms": NOON_MS - 5}
     return [
         *_topic("orders", 3_600_000),
         *_topic("compacted", 1, "compact"),
@@ -43,6 +45,7 @@ def _facts() -> list[object]:
         lag_row("billing", "orders", 1, lag=9, time_lag_ms=7, records_lost=0, first_unread_timestamp_ms=NOON_MS - 1),
         lag_row("billing", "compacted", 0, lag=9, time_lag_ms=7, records_lost=0, first_unread_timestamp_ms=5),
         lag_row("billing", "payments", 0, lag_basis="log_start"),
+        lag_row("billing", "orders", 2, lag=9, time_lag_ms=7, records_lost=0, **deleted),
         lag_row("lost", "orders", 0, lag=20, time_lag_ms=1, records_lost=3, first_unread_timestamp_ms=NOON_MS),
         lag_row("lost", "orders", 1, problem="LEADER_NOT_AVAILABLE"),
         lag_row("sharing", "orders", 0, group_type="share", lag=4, lag_basis="share", records_lost=0),

@@ -78,14 +78,16 @@ def group_facts(snapshot: Snapshot) -> dict[str, GroupFacts]:
     retentions = _retentions(snapshot)
     rows = snapshot.of(ConsumerLagRow)
     of_lag = ("lag", "lag_basis", "time_lag_ms", "records_lost", "first_unread_timestamp_ms")
-    names = ("group_id", "group_type", "topic", *of_lag)
-    for group_id, group_type, topic, lag, basis, time_lag_ms, lost, first_unread_ms in zip(
+    names = ("group_id", "group_type", "topic", *of_lag, "log_start_offset", "high_watermark")
+    for group_id, group_type, topic, lag, basis, time_lag_ms, lost, first_unread_ms, start, end in zip(
         *(column_of(rows, name) for name in names), strict=True
     ):
         sums.setdefault(group_id, GroupLag()).add(group_type, lag, basis, time_lag_ms, lost)
         retention_ms = retentions.get(topic)
         may_expire = basis == "committed" and lag is not None and lag > 0 and retention_ms is not None
-        if may_expire and first_unread_ms is not None and 0 <= first_unread_ms <= _LAST_TIME_MS:
+        # All may be deleted: then the first unread record was written after the ends of the log were read.
+        is_empty = start is not None and end is not None and end <= start
+        if may_expire and not is_empty and first_unread_ms is not None and 0 <= first_unread_ms <= _LAST_TIME_MS:
             expires_ms = first_unread_ms + (retention_ms or 0)
             expiries[group_id] = min(expires_ms, expiries.get(group_id, expires_ms))
     for group in sums.values():
