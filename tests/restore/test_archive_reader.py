@@ -71,6 +71,52 @@ def test_offsets_without_statistics(tmp_path: Path) -> None:
     assert offsets([file], wanted(30, 40)) == []
 
 
+def test_files_without_any_statistics(tmp_path: Path) -> None:
+    """Other programs may rewrite a file without them: its rows tell what it has."""
+    (file,) = mixed(tmp_path, {"partition": 0}, {"partition": 1})
+    path = file.url.removeprefix("file:")
+    pq.write_table(pq.read_table(path), path, write_statistics=False, row_group_size=8)
+    assert offsets([file], wanted(3, 7)) == [3, 4, 5, 6]
+    assert offsets([file], wanted(3, 7, partition=2)) == []
+
+
+@pytest.mark.parametrize("to_offset", [10, 11])
+def test_a_range_begins_and_ends_with_one_record_of_a_row_group(tmp_path: Path, to_offset: int) -> None:
+    """A restore that goes on after a round may have to write only the last record of a row group."""
+    files = [*write_files(tmp_path, [records(range(10))]), *write_files(tmp_path, [records(range(10, 20))])]
+    assert offsets(files, wanted(9, to_offset)) == list(range(9, to_offset))
+
+
+def mixed(folder: Path, *of: dict[str, Any], in_order: bool = False) -> list[SourceFile]:
+    """Make a file of one row group, in which the ten records of each partition stand together, or alternate."""
+    tables = []
+    for number, one in enumerate(of):
+        made = records(range(10), value=[b"%d of %d" % (offset, number) for offset in range(10)])
+        tables += [pq.read_table(file.url.removeprefix("file:")) for file in write_files(folder, [made], **one)]
+    table = pa.concat_tables([one.cast(tables[0].schema) for one in tables])
+    pq.write_table(table if in_order else table.sort_by("offset"), folder / "mixed.parquet")
+    return [SourceFile(f"file:{folder}/mixed.parquet", all("topic_id" not in one for one in of))]
+
+
+@pytest.mark.parametrize("other", [{"partition": 1}, {"topic": "u", "topic_id": "AAAAAAAAAAAAAAAAAAAAAg"}])
+def test_rows_of_partitions_that_alternate(tmp_path: Path, other: dict[str, Any]) -> None:
+    """After OPTIMIZE a row group may have rows of others between those of a partition, with the same offsets."""
+    files = mixed(tmp_path, other, {}, other | {"partition": 2})
+    assert [row["value"] for row in read(files, wanted(2, 100))] == [b"%d of 1" % offset for offset in range(2, 10)]
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 4, 7, 100])
+def test_a_partition_within_a_large_row_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_at_once: int
+) -> None:
+    """Its records are decoded some at a time, and those of the partitions before and after it are left out."""
+    files = mixed(tmp_path, {"partition": 1}, {}, {"partition": 2}, in_order=True)
+    size = pq.ParquetFile(tmp_path / "mixed.parquet").metadata.row_group(0).total_byte_size
+    monkeypatch.setattr(archive_reader, "SMALL_BYTES", 0)
+    monkeypatch.setattr(archive_reader, "_AT_ONCE_BYTES", -(-size * rows_at_once // 30))
+    assert [row["value"] for row in read(files, wanted(2, 9))] == [b"%d of 1" % offset for offset in range(2, 9)]
+
+
 def test_records_from_before_topics_had_ids(tmp_path: Path) -> None:
     """They are read if the topic began without an id, and then not those that an earlier topic of the name had."""
     files = [
@@ -90,6 +136,12 @@ def test_records_without_an_end_are_left_out(tmp_path: Path) -> None:
     """Records of aborted transactions, and of transactions that were open when they were archived, are left out."""
     files = write_files(tmp_path, [records(range(4), is_aborted=[False, True, None, False])])
     assert offsets(files, wanted(0, 4)) == [0, 3]
+
+
+def test_records_of_open_transactions_alone_are_left_out(tmp_path: Path) -> None:
+    """A file without an aborted record may have some of which it is not known."""
+    files = write_files(tmp_path, [records(range(3), is_aborted=[False, None, False])])
+    assert offsets(files, wanted(0, 100)) == [0, 2]
 
 
 def test_a_truncated_log_goes_on_with_what_replaced_it(tmp_path: Path) -> None:
