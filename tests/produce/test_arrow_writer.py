@@ -13,12 +13,15 @@ from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.errors import BrokerError, CorruptBatch, RowRefused
 from kafka_lagoon.produce.arrow_writer import RECORD_TOO_LARGE, ArrowWriter, WriteOptions
 from kafka_lagoon.produce.batch_queues import AFTER_UNWRITTEN
+from kafka_lagoon.produce.batch_sender import BatchSender
 from kafka_lagoon.produce.partitioner import partition_of
 from kafka_lagoon.produce.producer_state import ProducerState
+from kafka_lagoon.produce.sending import Delivery
 from kafka_lagoon.produce.targets import describe_targets
 from kafka_lagoon.protocol.messages.produce import LEADER_ACKS, NO_ACKS, PRODUCE
 from kafka_lagoon.records.compressing import CODECS
-from kafka_lagoon.records.encoding import Producer
+from kafka_lagoon.records.encoding import Producer, encode_batch
+from kafka_lagoon.records.encoding import Record as RecordToWrite
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.effort import first
 from tests.fake.cluster import FakeCluster
@@ -230,6 +233,19 @@ def test_one_partition_fails_and_others_go_on(news: FakeCluster, connect: Connec
     assert [one.failure.name for one in to.failures][:2] == ["TOPIC_AUTHORIZATION_FAILED", AFTER_UNWRITTEN]
     places = [row for one in (*written, *to.failures) for row in range(one.first, one.first + one.count)]
     assert sorted(places) == list(range(160))
+
+
+def test_a_batch_that_was_made_before_a_refusal(news: FakeCluster, connect: Connect) -> None:
+    """It comes to the sender after the partition has failed, and is not written: it would be after a gap."""
+    partition, cluster = TopicPartition("news", 0), connect()
+    cluster.refresh({"news"}, soon())
+    sender = BatchSender(cluster, Delivery(), is_idempotent=True, buffer_bytes=1 << 20, timeout_ms=2_000)
+    sender.refuse(partition, 0, 1, own_failure(PRODUCE, Scope.of_partition(*partition), RECORD_TOO_LARGE, "large"))
+    sender.put(partition, 1, 1, encode_batch([RecordToWrite(1_000, None, b"v")], producer=NUMBERED))
+    sender.flush()
+    sender.close()
+    assert [(one.first, one.failure.name) for one in sender.failures] == [(0, RECORD_TOO_LARGE), (1, AFTER_UNWRITTEN)]
+    assert (sender.take_written(), log(news, 0)) == ([], [])
 
 
 def test_a_record_that_is_too_large(news: FakeCluster, connect: Connect) -> None:

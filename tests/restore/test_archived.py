@@ -185,6 +185,47 @@ def test_an_archive_of_a_truncated_log(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (topic.partitions[0].from_offset, topic.partitions[0].to_offset) == (0, 80)
 
 
+def test_escaped_keys_of_other_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record that replaced another one, and one of an earlier topic, may have header keys that are not escaped."""
+    ranges = [
+        a_range("0192-0001", 0, 100, bytes_fetched=7, lost=2, codec="gzip,zstd"),
+        a_range("0192-0002", 100, 50, problem="LOG_TRUNCATED", records=0, bytes_fetched=0, codec=None),
+        a_range("0192-0002", 50, 80, bytes_fetched=5, corrupt=1, codec="none"),
+        a_range("0192-0002", 0, 3, partition=1, records=3, bytes_fetched=0),
+    ]
+    of_runs = [("0192-0001", 49), ("0192-0001", 50), ("0192-0001", 99), ("0192-0002", 50)]
+    topic_id = ranges[0].topic_id
+    problems = [escaped(run, offset, topic_id) for run, offset in of_runs]
+    problems += [escaped("0192-0000", 10, "earlier"), escaped("0192-0000", 11, None)]
+    stored = {RECORD_RANGES.name: ranges, RECORD_PROBLEMS.name: problems}
+    monkeypatch.setattr(archived, "_rows", lambda _warehouse, table, *_: rows_of(*stored[table.name]))
+    (topic,) = find_archived(cast("Any", None), "cluster-id", ["t"], {})
+    assert topic.partitions[0].escaped == ((49, 49), (50, 50))
+    assert (topic.sizes, topic.codecs) == ({0: 12}, {"gzip", "zstd", "none"})
+    assert (topic.missing["lost"], topic.missing["corrupt"]) == (2, 1)
+
+
+def test_topics_that_are_not_archived(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is named, and so is an id that no topic of the name had; a topic of another cluster is not meant."""
+    ranges = [
+        a_range("0192-0001", 0, 5, topic_id="id"),
+        a_range("0192-0001", 0, 5, topic="u", cluster="another", cluster_id="another-id"),
+        a_range("0192-0002", 0, 5, topic="u", cluster="another", cluster_id="later-id"),
+    ]
+    stored = {RECORD_RANGES.name: ranges, RECORD_PROBLEMS.name: []}
+    monkeypatch.setattr(archived, "_rows", lambda _warehouse, table, *_: rows_of(*stored[table.name]))
+    with pytest.raises(ConfigError) as raised:
+        find_archived(cast("Any", None), "cluster-id", ["t", "u"], {"t": "other"})
+    assert [fault.partition(" of topic ")[2] for fault in raised.value.problems] == [
+        "t with id other",
+        "u of cluster cluster-id",
+    ]
+    with pytest.raises(
+        ConfigError, match="was the name of several clusters: give one of their ids, another-id, later-id"
+    ):
+        find_archived(cast("Any", None), "another", ["t", "u"], {})
+
+
 def test_logs_and_files_are_read_once_for_many_topics(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each run adds a file with all topics: 1,000 topics of 1,000 runs would be a million files, and a thousand logs."""
     topics, runs = [f"topic-{number}" for number in range(6)], ["0192-0001", "0192-0002", "0192-0003"]
