@@ -105,6 +105,12 @@ def test_rows_of_partitions_that_alternate(tmp_path: Path, other: dict[str, Any]
     assert [row["value"] for row in read(files, wanted(2, 100))] == [b"%d of 1" % offset for offset in range(2, 10)]
 
 
+@pytest.mark.parametrize("order", [[0, 5, 3, 9], [5, 0, 3, 9], [0, 3, 9, 5]])
+def test_a_row_group_in_another_order(tmp_path: Path, order: list[int]) -> None:
+    """One that is out of order anywhere is sorted as a whole."""
+    assert offsets(write_files(tmp_path, [records(order)]), wanted(0, 100)) == [0, 3, 5, 9]
+
+
 @pytest.mark.parametrize("rows_at_once", [1, 4, 7, 100])
 def test_a_partition_within_a_large_row_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_at_once: int

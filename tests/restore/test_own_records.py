@@ -172,6 +172,7 @@ def test_an_open_transaction_of_others(connect: Callable[[], Cluster], target: F
     """Records after its begin are found, too: written again, they would be in the topic twice."""
     append(target, [record(0), record(1)], size=1)
     attempt()
+    target.last_stable_offset = 5
     log = LogBounds(log_start_offset=0, high_watermark=22, last_stable_offset=5, end=5)
     assert own_offsets(connect(), log) == list(range(2, 22))
     assert own_offsets(connect(), log, from_offset=9) == list(range(9, 22))
