@@ -90,12 +90,12 @@ def test_a_range_begins_and_ends_with_one_record_of_a_row_group(tmp_path: Path, 
 def mixed(folder: Path, *of: dict[str, Any], in_order: bool = False) -> list[SourceFile]:
     """Make a file of one row group, in which the ten records of each partition stand together, or alternate."""
     tables = []
-    for number, one in enumerate(of):
+    for number, place in enumerate(of):
         made = records(range(10), value=[b"%d of %d" % (offset, number) for offset in range(10)])
-        tables += [pq.read_table(file.url.removeprefix("file:")) for file in write_files(folder, [made], **one)]
-    table = pa.concat_tables([one.cast(tables[0].schema) for one in tables])
+        tables += [pq.read_table(file.url.removeprefix("file:")) for file in write_files(folder, [made], **place)]
+    table = pa.concat_tables([part.cast(tables[0].schema) for part in tables])
     pq.write_table(table if in_order else table.sort_by("offset"), folder / "mixed.parquet")
-    return [SourceFile(f"file:{folder}/mixed.parquet", all("topic_id" not in one for one in of))]
+    return [SourceFile(f"file:{folder}/mixed.parquet", all("topic_id" not in place for place in of))]
 
 
 @pytest.mark.parametrize("other", [{"partition": 1}, {"topic": "u", "topic_id": "AAAAAAAAAAAAAAAAAAAAAg"}])
@@ -107,7 +107,7 @@ def test_rows_of_partitions_that_alternate(tmp_path: Path, other: dict[str, Any]
 
 @pytest.mark.parametrize("order", [[0, 5, 3, 9], [5, 0, 3, 9], [0, 3, 9, 5]])
 def test_a_row_group_in_another_order(tmp_path: Path, order: list[int]) -> None:
-    """One that is out of order anywhere is sorted as a whole."""
+    """If a record is out of order anywhere, all of it is sorted."""
     assert offsets(write_files(tmp_path, [records(order)]), wanted(0, 100)) == [0, 3, 5, 9]
 
 
