@@ -1,4 +1,4 @@
-"""The progress of a series of batches: kept by a group of real brokers, and read back unchanged."""
+"""The progress of a series of batches: kept by a group, also of real brokers, and read back unchanged."""
 
 import json
 from dataclasses import replace
@@ -8,6 +8,7 @@ import pytest
 
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, ConfigError
+from kafka_lagoon.produce import batch_progress
 from kafka_lagoon.produce.batch_progress import BatchProgress, _content, _metadata, keep_progress, read_progress
 from kafka_lagoon.produce.transactions import Transaction, commit, init_transactions
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
@@ -18,8 +19,6 @@ from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.direct import answered_directly
 from tests.integration.producers import create
 from tests.produce.test_transactions import connected, soon
-
-pytestmark = pytest.mark.kafka
 
 
 def test_what_is_included() -> None:
@@ -51,6 +50,30 @@ def test_metadata_of_other_writers(changed: dict[str, object]) -> None:
     assert _content(json.dumps(ours)) == ours
     assert _content(json.dumps(unnumbered)) == {"format": 1, "records": None, **unnumbered}
     assert [_content(text) for text in (json.dumps(ours | changed), "[" * 5_000, "[]", None)] == [None] * 4
+
+
+def transactions(count: int) -> tuple[Transaction, ...]:
+    """Make transactions of tasks."""
+    return tuple(
+        Transaction(transactional_id=f"g.{number}", producer_id=number, epoch=1, timeout_ms=5, is_implicit=True)
+        for number in range(count)
+    )
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(0, [0]), (1, [1]), (100, [100]), (101, [100, 1]), (250, [100, 100, 50])])
+def test_transactions_are_divided_among_groups(monkeypatch: pytest.MonkeyPatch, count: int, sizes: list[int]) -> None:
+    """What groups keep together is the whole; a group may still have a part of an earlier batch, which is not of it."""
+    progress = BatchProgress(series="s", number=4, topic="t", records=7, open_transactions=transactions(count))
+    parts = batch_progress._parts(progress)
+    assert [len(part.open_transactions) for part in parts] == sizes
+    stored = {"g": parts[0], **{f"g.part-{number}": part for number, part in enumerate(parts) if number}}
+    monkeypatch.setattr(batch_progress, "_committed", lambda _, group, *__: [(stored[group], len(sizes))])
+    unused: Any = None
+    assert read_progress(unused, "g", soon()) == [progress]
+    if len(sizes) > 1:
+        stored["g.part-1"] = replace(stored["g.part-1"], number=3)
+        (kept,) = read_progress(unused, "g", soon())
+        assert not set(kept.open_transactions) & set(parts[1].open_transactions)
 
 
 def test_a_newer_format() -> None:
@@ -109,6 +132,7 @@ def test_transactions_of_others() -> None:
             assert read_progress(cluster, "sink", deadline) == [true]
 
 
+@pytest.mark.kafka
 def test_a_transaction_holds_it(kafka: LocalKafka) -> None:
     """The progress counts once the transaction is committed, and a later series replaces an earlier one."""
     topic = f"progress-{CLOCK.now_ms()}"
@@ -124,6 +148,7 @@ def test_a_transaction_holds_it(kafka: LocalKafka) -> None:
             assert read_progress(cluster, topic, soon()) == [progress]
 
 
+@pytest.mark.kafka
 def test_a_pending_transaction_is_waited_for(kafka: LocalKafka) -> None:
     """A reader waits for a pending commit, which may replace the current one; it raises if the commit does not end in time."""
     topic = f"pending-{CLOCK.now_ms()}"
@@ -140,6 +165,7 @@ def test_a_pending_transaction_is_waited_for(kafka: LocalKafka) -> None:
         assert read_progress(cluster, topic, soon()) == [second]
 
 
+@pytest.mark.kafka
 def test_many_transactions_are_kept(kafka: LocalKafka) -> None:
     """The open transactions may need more space than the metadata of one commit."""
     topic = f"many-{CLOCK.now_ms()}"
