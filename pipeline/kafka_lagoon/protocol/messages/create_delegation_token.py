@@ -40,8 +40,9 @@ class CreateDelegationTokenResponse:
     token_requester_principal_type: String = wire(since=3)  # KIP-373: who asked
     token_requester_principal_name: String = wire(since=3)
     issue_timestamp_ms: Int64
-    expiry_timestamp_ms: Int64  # unless renewed
-    max_timestamp_ms: Int64  # renewed or not
+    # Negative as in DescribeDelegationToken: such an answer must not hide the secret of a token that was created.
+    expiry_timestamp_ms: Int64 = wire(least=None)  # unless renewed
+    max_timestamp_ms: Int64 = wire(least=None)  # renewed or not
     token_id: String
     hmac: Bytes  # secret
     throttle_time_ms: Int32

@@ -5,7 +5,7 @@ renewers may ask, others get error 63. The token is named by its HMAC, not its i
 Who came over PLAINTEXT, by TLS without a certificate, or by a token itself is answered error 64.
 """
 
-from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, Int64, Versions, struct
+from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, Int64, Versions, struct, wire
 
 
 @struct
@@ -21,7 +21,7 @@ class ExpireDelegationTokenResponse:
     """When the token expires, in ms since 1970."""
 
     error_code: Int16
-    expiry_timestamp_ms: Int64
+    expiry_timestamp_ms: Int64 = wire(least=None)  # negative as in DescribeDelegationToken
     throttle_time_ms: Int32
 
 

@@ -6,7 +6,7 @@ error 66 that it has expired, which nothing can undo. The period counts from now
 Who came over PLAINTEXT, by TLS without a certificate, or by a token itself is answered error 64.
 """
 
-from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, Int64, Versions, struct
+from kafka_lagoon.wire.schema import Api, Bytes, Int16, Int32, Int64, Versions, struct, wire
 
 
 @struct
@@ -22,7 +22,7 @@ class RenewDelegationTokenResponse:
     """When the token expires now, in ms since 1970."""
 
     error_code: Int16
-    expiry_timestamp_ms: Int64
+    expiry_timestamp_ms: Int64 = wire(least=None)  # negative as in DescribeDelegationToken
     throttle_time_ms: Int32
 
 
