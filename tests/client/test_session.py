@@ -170,7 +170,7 @@ def test_a_request_without_a_response_does_not_wait(opened: Opened, hands: Hands
     assert loopback.requests == [API_VERSIONS.key, LIST_GROUPS.key]
 
 
-@pytest.mark.parametrize(("lifetime_ms", "expires"), [(10_000, True), (0, False)])
+@pytest.mark.parametrize(("lifetime_ms", "expires"), [(10_000, True), (0, False), (-1, False)])
 def test_a_session_that_expires_is_authenticated_again(
     opened: Opened, hands: Hands, lifetime_ms: int, expires: bool
 ) -> None:

@@ -206,7 +206,7 @@ class Session:
         lifetime_ms = _driven(authenticate(self._login(self._host), self.address), ask)
         share = random.uniform(*_RENEWED_AT)  # noqa: S311  jitter, not a secret
         wait_s = max(lifetime_ms / 1000 * share, _RENEWED_AFTER_S)
-        self._renew_at = self._clock.monotonic() + wait_s if lifetime_ms else None
+        self._renew_at = self._clock.monotonic() + wait_s if lifetime_ms > 0 else None  # as in Kafka's client
 
     def interrupt(self) -> None:
         """End an exchange that another thread waits for, with ConnectionLost there."""
