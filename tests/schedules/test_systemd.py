@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from kafka_lagoon.cli.file_modes import umask_of
+from kafka_lagoon.owned_files import PRIVATE
+from kafka_lagoon.settings_sources import load
 from tests.schedules.recipes import UNITS, unit
 
 
@@ -32,6 +35,16 @@ def test_the_services_have_one_sandbox() -> None:
         del settings["ExecStart"], settings["TimeoutStartSec"]
     assert len(services) == 3
     assert all(settings == services[0] for settings in services)
+
+
+def test_tables_in_the_state_directory_are_private(tmp_path: Path) -> None:
+    """New files in /var/lib/lagoon are for the user alone: systemd sets the mode of that folder at each start, by default 0755."""
+    for path in UNITS.glob("*.service"):
+        service = unit(path.name)["Service"]
+        (lake := tmp_path / path.stem).mkdir()
+        lake.chmod(int(service.get("StateDirectoryMode", "0755"), 8))
+        settings = load(None, {}, [f"warehouse={lake}"], cluster_needed=False)
+        assert umask_of(settings) == int(service["UMask"], 8) == PRIVATE
 
 
 @pytest.mark.proof
