@@ -30,6 +30,12 @@ def test_commands_of_kafka_acls(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[-1].startswith("# On a secured cluster add --command-config FILE: ")
 
 
+def test_a_restore_into_old_brokers(capsys: pytest.CaptureFixture[str]) -> None:
+    """The plan of a restore has a producer id, for which brokers before 2.8 want a permission on the cluster."""
+    lines = printed(capsys, "--for", "restore")
+    assert any("Brokers before 2.8 also want IDEMPOTENT_WRITE on Cluster." in line for line in lines)
+
+
 def test_names(capsys: pytest.CaptureFixture[str]) -> None:
     """Topics and groups can be named, and the connection of kafka-acls.sh."""
     lines = printed(capsys, "--for", "kafka lag GROUP", "--topics", "a-*,b", "--command-config", "admin.properties")

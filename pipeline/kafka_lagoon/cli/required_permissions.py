@@ -32,7 +32,8 @@ OF_JOBS: Mapping[str, Requirement] = {
         ),
         remark="Topics that it creates also want CREATE on Topic or Cluster, and DESCRIBE_CONFIGS on Cluster tells their "
         "defaults before. With --with-acls DESCRIBE and ALTER on Cluster, with --with-offsets READ on Group, with "
-        "--transactional WRITE on TransactionalId and READ on Group, both for names that begin with lagoon-restore-.",
+        "--transactional WRITE on TransactionalId and READ on Group, both for names that begin with lagoon-restore-. Brokers "
+        "before 2.8 also want IDEMPOTENT_WRITE on Cluster.",
     ),
     "compare": Requirement(permissions=(READ_TOPIC,), remark="On both topics."),
 }
