@@ -1,12 +1,16 @@
 """A snapshot run does its steps in order, publishes a slot once, and returns the published snapshot."""
 
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.delta.publish import PublishedSlot
-from kafka_lagoon.errors import ConnectionFailed, LockHeld
+from kafka_lagoon.errors import ConnectionFailed, LockHeld, SnapshotExists
+from kafka_lagoon.runs import snapshot
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.snapshot import take_snapshot
 from kafka_lagoon.snapshot.collect import STEPS
@@ -39,7 +43,7 @@ def test_a_slot_is_published_once(tmp_path: Path) -> None:
         assert (first.cluster_id, tuple(first.steps)) == ("fake", STEPS)
         repeated = take_snapshot(context, "default", NOON_MS, RequestStats(), second)
         assert isinstance(repeated, PublishedSlot)
-        assert repeated.snapshot_id == taken.header.snapshot_id
+        assert (repeated.snapshot_id, repeated.cluster_id) == (taken.header.snapshot_id, "fake")
         assert (second.cluster_id, second.steps) == ("fake", [])
         later = take_snapshot(context, "default", NOON_MS + 2, RequestStats(), Heard())
         assert isinstance(later, Snapshot)
@@ -76,6 +80,36 @@ def test_owners_of_the_settings_are_stored(tmp_path: Path) -> None:
     assert totals == [("data", 0, 0, 2, 1, 10), ("shop", 1, 2, 0, 0, 0), (None, 1, 1, 0, 0, 0)]
     stopped = "SELECT finding, entity, severity, owner, is_expected, snapshots FROM health_findings WHERE entity_type = 'group'"
     assert ("stopped_group", "batch", "info", "data", True, 2) in selected(lake, stopped)
+
+
+@pytest.mark.parametrize("published_for", ["fake", None, "other"])
+def test_a_slot_of_another_cluster_with_this_name(monkeypatch: pytest.MonkeyPatch, published_for: str | None) -> None:
+    """Two settings files call their clusters `default`: the second run does not say that there is nothing to do."""
+    earlier = PublishedSlot(
+        snapshot_id="first",
+        cluster_id=published_for,
+        slot_ms=NOON_MS,
+        captured_at_ms=NOON_MS,
+        status="complete",
+        failures=0,
+    )
+    state = FakeCluster()
+    state.add_topic("t", 1)
+    with fake_cluster(state):
+        servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+        given = settings("warehouse=/nowhere", f"kafka.bootstrap_servers={servers}")
+        context: Any = SimpleNamespace(settings=given, clock=CLOCK, warehouse=None)
+        lock = SimpleNamespace(cluster="default")
+        monkeypatch.setattr(snapshot, "snapshot_lock", lambda *_: nullcontext(lock))
+        monkeypatch.setattr(snapshot, "published", lambda *_: earlier)
+        if published_for != "other":
+            assert take_snapshot(context, "default", NOON_MS, RequestStats(), Heard()) == earlier
+            return
+        expected = (
+            "cluster default is published as first for the Kafka cluster other, and this is fake: give each a name"
+        )
+        with pytest.raises(SnapshotExists, match=expected):
+            take_snapshot(context, "default", NOON_MS, RequestStats(), Heard())
 
 
 def selected(lake: Path, statement: str) -> list[tuple[object, ...]]:

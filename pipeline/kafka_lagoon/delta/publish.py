@@ -46,9 +46,10 @@ class SnapshotLock:
 
 @frozen
 class PublishedSlot:
-    """The published snapshot of a slot."""
+    """The published snapshot of a slot; `cluster_id` is that of its Kafka cluster, None if no broker returned it."""
 
     snapshot_id: str
+    cluster_id: str | None
     slot_ms: int
     captured_at_ms: int
     status: str
@@ -81,17 +82,29 @@ def snapshot_lock(warehouse: Warehouse, cluster: str, clock: Clock, wait_ms: int
 def published(lock: SnapshotLock, slot_ms: int) -> PublishedSlot | None:
     """The snapshot that was published for a slot of the cluster when the lock was taken."""
     wanted: dict[str, str | datetime] = {"cluster": lock.cluster, "slot": _instant(slot_ms)}
-    rows = _rows(lock.warehouse, lock.history, wanted, ("snapshot_id", "captured_at", "status", "failures"))
+    columns = ("snapshot_id", "cluster_id", "captured_at", "status", "failures")
+    rows = _rows(lock.warehouse, lock.history, wanted, columns)
     if not rows.num_rows:
         return None
     row = rows.to_pylist()[0]
     captured_at_ms = round(row["captured_at"].timestamp() * 1000)
     return PublishedSlot(
         snapshot_id=row["snapshot_id"],
+        cluster_id=row["cluster_id"],
         slot_ms=slot_ms,
         captured_at_ms=captured_at_ms,
         status=row["status"],
         failures=row["failures"],
+    )
+
+
+def refuse_other_cluster(lock: SnapshotLock, earlier: PublishedSlot, cluster_id: str | None) -> None:
+    """SnapshotExists if the slot was published for another Kafka cluster of the same name: of this one it has no snapshot."""
+    if cluster_id is None or earlier.cluster_id in (None, cluster_id):
+        return
+    raise SnapshotExists(
+        f"slot {_instant(earlier.slot_ms).isoformat()} of cluster {lock.cluster} is published as {earlier.snapshot_id} for the "
+        f"Kafka cluster {earlier.cluster_id}, and this is {cluster_id}: give each a name of its own, as [clusters.NAME]"
     )
 
 

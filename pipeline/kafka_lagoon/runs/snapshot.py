@@ -6,7 +6,14 @@ The lock is taken before the state is collected: otherwise another run could pub
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.delta.publish import PublishedSlot, publish, published, snapshot_lock, stored_tables
+from kafka_lagoon.delta.publish import (
+    PublishedSlot,
+    publish,
+    published,
+    refuse_other_cluster,
+    snapshot_lock,
+    stored_tables,
+)
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS
 from kafka_lagoon.freed_memory import give_back_freed_memory
 from kafka_lagoon.runs.context import Progress, RunContext
@@ -22,7 +29,8 @@ def take_snapshot(
 ) -> Snapshot | PublishedSlot:
     """Take a snapshot of the cluster called `name`, or return the one that an earlier run published for the slot.
 
-    Raises PipelineError if the cluster does not answer, another run holds the lock, or a table cannot be written.
+    Raises PipelineError if the cluster does not answer, another run holds the lock, a table cannot be written, or the slot has
+    the snapshot of another Kafka cluster that the settings give the same name.
     """
     give_back_freed_memory()
     limits, clock = context.settings.snapshot, context.clock
@@ -36,6 +44,7 @@ def take_snapshot(
         with snapshot_lock(context.warehouse, name, clock, limits.lock_wait_ms) as lock:
             earlier = published(lock, slot_ms)
             if earlier:
+                refuse_other_cluster(lock, earlier, cluster.cluster_id)
                 return earlier
             deadline = Deadline.after(clock, limits.deadline_ms)
             stored = stored_tables(lock, clock.now_ms())
