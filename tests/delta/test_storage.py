@@ -120,3 +120,12 @@ def _failing(code: int) -> Callable[..., NoReturn]:
         raise OSError(code, os.strerror(code))
 
     return stat
+
+
+def test_a_file_that_cannot_be_listed(tmp_path: Path) -> None:
+    """Maintenance lists folders that others can write: the line names the file, and a link to nothing is no file."""
+    (tmp_path / "dangling").symlink_to("nothing")
+    assert LOCAL.listed(f"file:{tmp_path}") == []
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(TableError, match=f"^{tmp_path}/loop cannot be listed: Too many levels of symbolic links$"):
+        LOCAL.listed(f"file:{tmp_path}")

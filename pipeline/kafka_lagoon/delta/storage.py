@@ -278,11 +278,14 @@ def _read_local(url: str) -> bytes:
 
 def _local_files(url: str) -> Iterator[Stored]:
     folder = Path(url.removeprefix(_LOCAL))
-    for path in folder.iterdir() if is_folder(folder) else ():
-        with suppress(FileNotFoundError):
-            status = path.stat()
-            if not S_ISDIR(status.st_mode):
-                yield _stored(f"{url}/{path.name}", status)
+    try:
+        for path in folder.iterdir() if is_folder(folder) else ():
+            with suppress(FileNotFoundError):
+                status = path.stat()
+                if not S_ISDIR(status.st_mode):
+                    yield _stored(f"{url}/{path.name}", status)
+    except OSError as error:  # a folder that may only be entered, a link to itself, or a stale handle of NFS
+        raise TableError(f"{error.filename or folder} cannot be listed: {error.strerror}") from error
 
 
 def _stored(url: str, status: os.stat_result) -> Stored:
