@@ -5,11 +5,12 @@ import os
 import resource
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
 
-from kafka_lagoon.delta.storage import Storage, Stored
+from kafka_lagoon.delta.storage import Storage, Stored, reason_of
 from kafka_lagoon.errors import TableError
 from tests.proof.points.watch import Watch
 
@@ -129,3 +130,13 @@ def test_a_file_that_cannot_be_listed(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(TableError, match=f"^{tmp_path}/loop cannot be listed: Too many levels of symbolic links$"):
         LOCAL.listed(f"file:{tmp_path}")
+
+
+def test_a_long_error_of_java() -> None:
+    """Delta Kernel quotes a line of a log that a crash has cut off: its begin is enough."""
+    quoted = f'Could not parse JSON: {{"domainMetadata":{{"configuration":"{"z" * 3_000_000}\nat some frame'
+    java_class = SimpleNamespace(getSimpleName=lambda: "KernelEngineException")
+    shortened = reason_of(SimpleNamespace(getMessage=lambda: quoted, getClass=lambda: java_class))
+    assert shortened == f"{quoted[:1_000]}... (KernelEngineException)"
+    known = SimpleNamespace(getMessage=lambda: "No such file\nat", getClass=lambda: java_class)
+    assert reason_of(known) == "No such file (KernelEngineException)"

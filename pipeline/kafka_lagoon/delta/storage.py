@@ -22,6 +22,7 @@ from kafka_lagoon.frozen import frozen
 
 _LOCAL = "file:"
 _WRITTEN_AT_ONCE = 8 << 20  # bytes per call: a call into the JVM holds them there three times
+_LONGEST_REASON = 1_000  # characters of an error of Java in a message
 _CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonObjectLogStore.java
 # Exceptions of Java as py4j or PySpark raise them, and those of a JVM that is gone.
 JAVA_ERRORS = (Py4JError, PySparkException)
@@ -316,8 +317,13 @@ def is_java(error: Exception, name: str) -> bool:
 
 
 def reason_of(exception: Any) -> str:
-    """The first line of a Java exception, with its class."""
+    """The first line of a Java exception, with its class; its begin, if the line is long.
+
+    Delta Kernel quotes the whole of a commit's line that it cannot parse, and next offsets are a line of megabytes.
+    """
     message = str(exception.getMessage() or "").partition("\n")[0]
+    if len(message) > _LONGEST_REASON:
+        message = f"{message[:_LONGEST_REASON]}..."
     return f"{message} ({exception.getClass().getSimpleName()})".strip()
 
 
