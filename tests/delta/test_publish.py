@@ -397,3 +397,15 @@ def test_a_publication_whose_answer_was_lost(
     made = snapshot(1, lag_row("g", "t", 0))
     with nullcontext() if expected is None else pytest.raises(TableError, match=expected):
         assert publish(lock, made).rows["consumer_lag"] == 1
+
+
+@pytest.mark.parametrize(("writer_version", "is_refused"), [(2, False), (3, True)])
+def test_a_table_that_the_kernel_does_not_write(writer_version: int, is_refused: bool) -> None:
+    """The lock is refused, so that nothing is collected: a user may have added a CHECK constraint to any of the tables."""
+    warehouse = MagicMock(exclusively=lambda *_: nullcontext())
+    warehouse.opened = {STATE_TABLES[0].name: MagicMock(writer_version=writer_version)}
+    warehouse.kernel.refuse_unwritable.side_effect = TableError("cannot be appended to: checkConstraints")
+    warehouse.kernel.last_transaction.return_value = None
+    expected = pytest.raises(TableError, match="checkConstraints") if is_refused else nullcontext()
+    with expected, snapshot_lock(warehouse, "default", CLOCK) as lock:
+        assert lock.fence.version == 1

@@ -74,6 +74,7 @@ class State:
     partition_by: tuple[str, ...]
     snapshot: Any
     reader_features: tuple[str, ...] = ()
+    writer_version: int = 2
 
 
 @frozen
@@ -95,14 +96,16 @@ class Kernel:
                 self._refuse_closed(location)
                 return None
             raise TableError(f"{location} cannot be read: {reason(error)}") from error
+        protocol = snapshot.getProtocol()
         return State(
             location=location,
             version=snapshot.getVersion(),
-            reader_version=snapshot.getProtocol().getMinReaderVersion(),
+            reader_version=protocol.getMinReaderVersion(),
             schema=json.loads(snapshot.getSchema().toJson()),
             partition_by=tuple(_elements(snapshot.getPartitionColumnNames())),
             snapshot=snapshot,
-            reader_features=tuple(sorted(map(str, snapshot.getProtocol().getReaderFeatures()))),
+            reader_features=tuple(sorted(map(str, protocol.getReaderFeatures()))),
+            writer_version=protocol.getMinWriterVersion(),
         )
 
     def _refuse_closed(self, location: str) -> None:

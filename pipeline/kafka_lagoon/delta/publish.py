@@ -31,6 +31,7 @@ from kafka_lagoon.tables.table import Table
 from kafka_lagoon.tables.table_states import StoredTable
 
 _FACTS, _SNAPSHOTS = STATE_TABLES[:-1], STATE_TABLES[-1]
+_OUR_WRITER_VERSION = 2  # of the state tables that are created here; to check others takes milliseconds each
 
 
 @frozen
@@ -69,14 +70,27 @@ class Published:
 def snapshot_lock(warehouse: Warehouse, cluster: str, clock: Clock, wait_ms: int = 0) -> Iterator[SnapshotLock]:
     """Hold the lock on a cluster's snapshots; LockHeld if another run holds it for longer than `wait_ms` milliseconds.
 
-    Where no lock is possible (`Warehouse.exclusively`) two runs may both begin; the fence lets only one publish.
+    Where no lock is possible (`Warehouse.exclusively`) two runs may both begin; the fence lets only one publish. TableError if
+    the rows of a snapshot could not be written.
     """
     with warehouse.exclusively(f"cluster-{cluster}", clock, wait_ms):
+        _refuse_unwritable(warehouse)
         history = warehouse.state(_SNAPSHOTS.name)
         app_id = f"lagoon/snapshots/{cluster}"
         last = warehouse.kernel.last_transaction(history, app_id)
         fence = Fence(app_id, 1 if last is None else last + 1)
         yield SnapshotLock(warehouse=warehouse, cluster=cluster, clock=clock, history=history, fence=fence)
+
+
+def _refuse_unwritable(warehouse: Warehouse) -> None:
+    """TableError if a table needs writers with a feature that Delta Kernel does not write, such as CHECK constraints.
+
+    Otherwise each run would collect everything, and leave rows in the other tables that no view shows.
+    """
+    states = (warehouse.opened.get(table.name) for table in STATE_TABLES)
+    for state in states:
+        if state and state.writer_version > _OUR_WRITER_VERSION:
+            warehouse.kernel.refuse_unwritable(state)
 
 
 def published(lock: SnapshotLock, slot_ms: int) -> PublishedSlot | None:
