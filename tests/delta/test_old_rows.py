@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tracemalloc
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -19,10 +20,12 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta import compact as compact_module
 from kafka_lagoon.delta import old_rows
-from kafka_lagoon.delta.files import LiveFile
+from kafka_lagoon.delta.arrow import arrow_table
+from kafka_lagoon.delta.files import LiveFile, parquet_bytes
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.maintain import Maintained, MaintainOptions, maintain
 from kafka_lagoon.delta.old_rows import OldRows
+from kafka_lagoon.delta.retention import StoredRows
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import LockHeld, TableError
@@ -30,6 +33,7 @@ from kafka_lagoon.job_settings import RetentionSettings
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS
 from kafka_lagoon.tables.schema import ADMIN_ACTIONS, SNAPSHOT_DATE, STATE_TABLES, WRITE_DATE
 from kafka_lagoon.tables.table import Table
+from kafka_lagoon.tables.table_states import table_state
 from tests.clock import CLOCK
 from tests.delta.awkward import row_of
 from tests.delta.dated import (
@@ -45,7 +49,7 @@ from tests.delta.dated import (
 )
 from tests.delta.foreign import live, removes, write
 from tests.delta.record_samples import run
-from tests.delta.samples import lag_row
+from tests.delta.samples import lag_row, snapshot
 from tests.delta.test_growth import cost, counts
 from tests.delta.test_maintain import committing
 from tests.delta.test_publish import publish_once, rows_of
@@ -343,6 +347,35 @@ def test_days_whose_rows_the_log_does_not_count(monkeypatch: pytest.MonkeyPatch)
     assert removal.remove(RECORDS, files, 1 << 30) == expected
     monkeypatch.setattr(compact_module, "_commit", lambda *_: False)
     assert removal.remove(RECORDS, files, 1 << 30) == old_rows.RemovedRows()
+
+
+def test_the_memory_of_a_published_snapshot() -> None:
+    """A warehouse has a hundred thousand snapshots a year: ids and names of tables are kept once, not for each table."""
+    parts = []
+    for number in range(100):
+        own = f"0192-{number:04d}-default"
+        states = tuple(
+            table_state(
+                table.name, "complete", 1_000 + number, own, "d", "0192-0000-default" if table.when_changed else own
+            )
+            for table in STATE_TABLES
+        )
+        made = snapshot(number, tables=states)
+        parts.append(arrow_table(STATE_TABLES[-1], made.header, made.rows[STATE_TABLES[-1].row]))
+    data = parquet_bytes(pa.concat_tables(parts))
+    warehouse: Any = SimpleNamespace(kernel=SimpleNamespace(storage=SimpleNamespace(read=lambda _: data)))
+    rows = OldRows(warehouse, RetentionSettings(), 168, CLOCK)
+    rows._read("file")  # imports
+    tracemalloc.start()
+    try:
+        published = rows._read("file")
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(published) == 100
+    assert published[7].stored is not None
+    assert published[7].stored["topics"] == StoredRows("0192-0007-default", 1_007)
+    assert held < 100 * 2_500
 
 
 def test_many_days_that_go_as_a_whole_are_one_commit() -> None:
