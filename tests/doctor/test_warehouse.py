@@ -1,5 +1,6 @@
 """Folders that cannot be written, locks that do not exclude, active runs, and full disks."""
 
+import errno
 import os
 import shutil
 import signal
@@ -48,6 +49,18 @@ def test_a_folder_that_cannot_be_entered(tmp_path: Path) -> None:
     with modes_bind():
         (result,) = warehouse.folder(tmp_path)
     assert result.observed == f"{tmp_path} cannot be written: Permission denied"
+
+
+def test_a_folder_that_is_mounted_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line: Linux refuses to remove a file there before it looks whether there is one."""
+
+    def refuse(self: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(self))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    (result,) = warehouse.folder(tmp_path)
+    assert result.observed == f"{tmp_path} cannot be written: Read-only file system"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")

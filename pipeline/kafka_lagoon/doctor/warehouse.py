@@ -33,11 +33,13 @@ def folder(path: Path, *, is_created: bool = True) -> Iterator[Result]:
     try:
         with probe.open("xb") as file:
             file.write(b"probe")
+        probe.unlink()
     except OSError as error:
         yield check.failed(f"{existing} cannot be written: {error.strerror}", _cure(error, existing))
         return
     finally:
-        with suppress(PermissionError):  # the folder cannot be entered, so there is no file to remove
+        # A folder that cannot be entered, or is mounted read-only, refuses that also of a file that is not there.
+        with suppress(OSError):
             probe.unlink(missing_ok=True)
     if closed := _closed(path.absolute()):
         others = f", and {len(closed) - 1:,} more" if len(closed) > 1 else ""
