@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_lagoon.text import aligned, aligned_line, byte_count, counted, did_you_mean, duration, printable
+from kafka_lagoon.text import aligned, aligned_line, byte_count, columns_of, counted, did_you_mean, duration, printable
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,22 @@ def test_aligned_columns() -> None:
     """Numbers are right-aligned if requested, and lines do not end with spaces."""
     assert aligned([("topic", "lag"), ("a", "1,500"), ("orders", "")]) == ["topic   lag", "a       1,500", "orders"]
     assert aligned_line(("topic", "lag"), (6, 5), right=[1]) == "topic     lag"
+
+
+def test_letters_of_two_columns_and_of_none() -> None:
+    """Terminals give CJK and emoji two columns, and a combining mark none; the columns of the table stay in line."""
+    assert [columns_of(text) for text in ("", "abc", "\u00e9", "e\u0301", "\u8a02\u55ae", "\U0001f600")] == [
+        0,
+        3,
+        1,
+        1,
+        4,
+        2,
+    ]
+    names = ["\u8a02\u55ae", "e\u0301t\u00e9", "orders", "\U0001f600"]
+    lines = aligned([(name, "1") for name in names])
+    assert {columns_of(line) for line in lines} == {9}
+    assert columns_of(aligned_line(("\u8a02", "x"), (6, 1), right=[0])) == 9
 
 
 def test_the_nearest_name() -> None:

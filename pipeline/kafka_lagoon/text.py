@@ -28,9 +28,24 @@ def did_you_mean(name: str, known: Iterable[object]) -> str:
     return f" (did you mean {close[0]}?)" if close else ""
 
 
+def columns_of(text: str) -> int:
+    """The columns that a printable text takes on a terminal: two for CJK and emoji, none for a mark on the letter before it.
+
+    Ids of groups and clients can have such letters. With their number alone a line would be wider than the terminal.
+    """
+    if text.isascii():
+        return len(text)
+    import unicodedata  # noqa: PLC0415  hardly any name needs it
+
+    return sum(
+        0 if unicodedata.category(c) in ("Mn", "Me") else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
+
+
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a table; nothing is padded at the end of a line."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
     return [aligned_line(row, widths) for row in rows]
 
 
@@ -41,9 +56,14 @@ def aligned_line(row: Sequence[str], widths: Sequence[int], right: Collection[in
 
 def padded(row: Sequence[str], widths: Sequence[int], right: Collection[int] = ()) -> list[str]:
     """The cells of a line, each as wide as its column."""
+    # A text with as many columns as letters, which nearly all are, is padded to the same length.
+    lengths = [
+        width if cell.isascii() else width - columns_of(cell) + len(cell)
+        for cell, width in zip(row, widths, strict=True)
+    ]
     return [
-        cell.rjust(width) if index in right else cell.ljust(width)
-        for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        cell.rjust(length) if index in right else cell.ljust(length)
+        for index, (cell, length) in enumerate(zip(row, lengths, strict=True))
     ]
 
 

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from kafka_lagoon.cli.people import Screen, screen, table
+from kafka_lagoon.text import columns_of
 
 ROWS = [("a-group-with-a-long-name-eu-west-1", "orders", 5, 1_200_000_000, None)]
 COLUMNS = ("group_id", "topic", "lag", "size_bytes", "problem")
@@ -23,6 +24,16 @@ def test_a_table_fits_a_terminal() -> None:
         "a-group-wi…eu-west-1  orders    5  1.2 GB        -",
     ]
     assert max(map(len, cut)) == 50
+
+
+def test_wide_letters_fit_a_terminal() -> None:
+    """A group id of CJK or of emoji is measured and cut by its columns, of which each letter takes two."""
+    for name in ("\u8a02\u55ae" * 15, "a" + "\U0001f600" * 30, "e\u0301" * 40):
+        rows = [(name, "orders", 5, 1_200_000_000, None), ("g", "orders", 5, 1_200_000_000, None)]
+        heading, cut, other = table(COLUMNS, rows, Screen(width=50))
+        assert "\u2026" in cut
+        assert 49 <= columns_of(cut) <= 50
+        assert columns_of(heading) == columns_of(other) == columns_of(cut)
 
 
 def test_colours_do_not_move_columns() -> None:

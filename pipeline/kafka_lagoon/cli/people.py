@@ -12,7 +12,7 @@ from typing import Any
 from kafka_lagoon.cli.terminal import takes_escapes
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.cluster_rows import TopicPartitions
-from kafka_lagoon.text import aligned_line, byte_count, duration, padded, printable
+from kafka_lagoon.text import aligned_line, byte_count, columns_of, duration, padded, printable
 
 NULL = "-"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -90,7 +90,7 @@ def table(
         for name, some in zip(columns, values, strict=True)
     ]
     right = {index for index, some in enumerate(values) if all(_is_number(one) for one in some)}
-    widths = _fitted([max(map(len, some)) for some in cells], right, on.width)
+    widths = _fitted([max(map(columns_of, some)) for some in cells], right, on.width)
     colours = [[BOLD, *(_colour(name, one) for one in some)] for name, some in zip(columns, values, strict=True)]
     for line, painted in zip(zip(*cells, strict=True), zip(*colours, strict=True), strict=True):
         cut = [_cut(one, width) for one, width in zip(line, widths, strict=True)]
@@ -199,10 +199,18 @@ def _fitted(widths: Sequence[int], right: set[int], width: int | None) -> list[i
 
 def _cut(text: str, width: int) -> str:
     """Keep the beginning and the end of a long text: similar names differ in either."""
-    if len(text) <= width:
+    if columns_of(text) <= width:
         return text
     tail = (width - 1) // 2
-    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+    return f"{_beginning(text, width - 1 - tail)}…{_beginning(text[::-1], tail)[::-1]}"
+
+
+def _beginning(text: str, width: int) -> str:
+    """As much of a text as fits."""
+    kept = text[:width]
+    while columns_of(kept) > width:
+        kept = kept[:-1]
+    return kept
 
 
 def _is_number(value: Any) -> bool:

@@ -22,7 +22,7 @@ from kafka_lagoon.cli.sql_times import spelled_interval, values_of
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.statements import Rows
-from kafka_lagoon.text import aligned_line, printable
+from kafka_lagoon.text import aligned_line, columns_of, printable
 
 _MEASURED_ROWS = 1000  # of a table; later ones that are wider move the rest of their line
 _WIDEST_COLUMN = 80  # one long text does not push all others off the screen
@@ -39,7 +39,7 @@ def table_blocks(rows: Rows) -> Iterator[str]:
         measured += batch
         if len(measured) > _MEASURED_ROWS:
             break
-    widths = [min(_WIDEST_COLUMN, max(map(len, column))) for column in zip(*measured, strict=True)]
+    widths = [min(_WIDEST_COLUMN, max(map(columns_of, column))) for column in zip(*measured, strict=True)]
     right = {index for index, kind in enumerate(rows.schema.types) if _is_number(kind)}
     for batch in chain([measured], lines):
         yield "".join(f"{aligned_line(line, widths, right)}\n" for line in batch)
