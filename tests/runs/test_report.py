@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.query.duckdb_engine import opened
-from kafka_lagoon.report.page import RELATIONS, render
+from kafka_lagoon.report.page import RELATIONS, age_tile, render
 from kafka_lagoon.runs.report import ReportOptions, chosen_scopes, make_report
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOUR_MS, NOON_MS, snapshot
@@ -55,3 +55,20 @@ def test_a_late_snapshot_needs_attention(tmp_path: Path) -> None:
         )
     assert late[0].text == "Last seen 3d03h ago: nothing is known of the time since then"
     assert not any(one.text.startswith("Last seen") for one in (*in_time, *past))
+
+
+def test_a_snapshot_in_the_future_needs_attention(tmp_path: Path) -> None:
+    """It hides the snapshots that follow: the page of a clock that was five minutes ahead says so first, and in its tile."""
+    lake = make_lake(tmp_path, [snapshot(hour, status="complete") for hour in range(3)])
+    with opened(lake, RELATIONS) as ask:
+        near, ahead = (
+            make_report(chosen_scopes(ask, ReportOptions()), ReportOptions(), NOON_MS + 2 * HOUR_MS - ahead_ms)
+            for ahead_ms in (300_000, 301_000)
+        )
+    assert not any("ahead of the clock" in one.text for one in near.clusters[0].concerns)
+    worst = ahead.clusters[0].concerns[0]
+    assert (worst.level, worst.text.partition(":")[0]) == (
+        "critical",
+        "The snapshot is 5m01s ahead of the clock of this page",
+    )
+    assert age_tile(ahead.clusters[0], NOON_MS + 2 * HOUR_MS - 301_000).level == "warning"

@@ -15,6 +15,7 @@ NEARBY = 12  # intervals between snapshots that say what is usual
 _LATE_INTERVALS = 2  # the next run may take long, or start late
 _LATE_AT_LEAST_MS = 300_000  # runs by hand follow one another within seconds
 _LATE_WITHOUT_INTERVAL_MS = 2 * 86_400_000  # jobs run once a day, or more often
+_AHEAD_AFTER_MS = 300_000  # clocks of machines may differ by less, as in conf/prometheus/lagoon.rules.yml
 FIRST = datetime(1, 1, 2, tzinfo=UTC)  # the earliest begin of a history: a day after the begin of Python's calendar
 _MOMENT = timedelta(microseconds=1)  # the resolution of timestamps
 _EARLIER = tuple(timedelta(days=days) for days in (0, 1, 7, 31))
@@ -165,3 +166,11 @@ def late_after_ms(interval_ms: int | None) -> int:
     if interval_ms is None:
         return _LATE_WITHOUT_INTERVAL_MS
     return max(_LATE_INTERVALS * interval_ms, _LATE_AT_LEAST_MS)
+
+
+def is_ahead(age_ms: int) -> bool:
+    """Return True for the age of a snapshot in the future: a clock is or was wrong, and its true age is not known.
+
+    It stays the newest snapshot until the clock here has passed its time, whatever snapshots follow.
+    """
+    return age_ms < -_AHEAD_AFTER_MS

@@ -20,7 +20,7 @@ from markupsafe import Markup
 from kafka_lagoon import __version__
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.query.history import PREDECESSORS, late_after_ms
+from kafka_lagoon.query.history import PREDECESSORS, is_ahead, late_after_ms
 from kafka_lagoon.report import cluster_section, finding_sections, group_section, run_sections, topic_sections
 from kafka_lagoon.report.charts import time_axis
 from kafka_lagoon.report.groups import STATUS
@@ -114,7 +114,7 @@ def age_tile(page: ClusterPage, now_ms: int) -> Tile:
         when="taken",
         since_ms=page.snapshot.captured_ms,
         source="snapshots.captured_at",
-        level="warning" if age_ms > late_after_ms(usual_ms) else "",
+        level="warning" if age_ms > late_after_ms(usual_ms) or is_ahead(age_ms) else "",
         section=run_sections.COVERAGE.name,
     )
 

@@ -1,6 +1,7 @@
 """`lagoon lag`: the lag in the newest snapshot of each cluster, the worst first."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.effort import first
 pytestmark = pytest.mark.long
 
 DEFAULT = ("--cluster", "default")
+AHEAD = "AHEAD: a clock is or was wrong, and no later snapshot replaces it before that time"
 
 
 def order(ask: Ask, *argv: str) -> list[tuple[str, str, int]]:
@@ -171,7 +173,7 @@ def test_people_read_ages_and_what_is_missing(ask: Ask) -> None:
     lines = ask("lag", "--number", "1").out.splitlines()
     assert lines[:2] == [
         "default: snapshot of 2025-11-21T14:00:00.123Z, 11m old",
-        "second: snapshot of 2025-11-21T15:00:00.123Z, -49m old, INCOMPLETE: 2 failures, see table collection_failures",
+        f"second: snapshot of 2025-11-21T15:00:00.123Z, 49m {AHEAD}, INCOMPLETE: 2 failures, see table collection_failures",
     ]
     assert [line.split() for line in lines[3:7]] == [
         ["group:"],
@@ -451,3 +453,16 @@ def test_a_time_in_a_gap(tmp_path: Path, run: Ask) -> None:
     limited = run("lag", "--at", str(at_ms), "--warehouse", str(tmp_path), "--fail-above", "age=6h")
     assert (limited.code, limited.err) == (3, "lagoon: age above 6h: 1 snapshot, highest 6h01m (default)\n")
     assert run("lag", "--at", str(at_ms), "--warehouse", str(tmp_path), "--fail-above", "age=7h").code == 0
+
+
+@pytest.mark.parametrize(("ahead_s", "code"), [(299, 0), (301, 3)])
+def test_a_snapshot_in_the_future(tmp_path: Path, run: Ask, ahead_s: int, code: int) -> None:
+    """Its age is not known: it hides the snapshots that follow, so a check of the age must not succeed until its time."""
+    ahead = snapshot(2, group("g"), status="complete")
+    header = replace(ahead.header, captured_at_ms=NOW_MS + ahead_s * 1_000)
+    make_lake(tmp_path, [snapshot(1, group("g"), status="complete"), replace(ahead, header=header)])
+    for command in ("lag", "health", "changes"):
+        shown = run(command, "--fail-above", "age=1d", "--warehouse", str(tmp_path))
+        limited = "lagoon: age not known of 1 snapshot, e.g. default\n" if code else ""
+        assert (shown.code, shown.err) == (code, limited)
+        assert (", 5m01s AHEAD: " in shown.out.splitlines()[0]) == bool(code)

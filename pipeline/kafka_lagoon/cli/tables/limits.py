@@ -7,6 +7,7 @@ from kafka_lagoon.cli.tables.command import Condition, TablesContext
 from kafka_lagoon.cli.tables.snapshots import ChosenSnapshot
 from kafka_lagoon.cli.thresholds import Measured, Threshold, lines_of
 from kafka_lagoon.frozen import frozen
+from kafka_lagoon.query.history import is_ahead
 from kafka_lagoon.query.statements import tuples
 
 
@@ -96,10 +97,15 @@ def _counted(counts: Sequence[_Count], limit: Threshold, column: str | None) -> 
 
 
 def age_lines(limit: Threshold, context: TablesContext) -> Iterator[str]:
-    """Make lines for snapshots that are older than a limit, at the time of --at if there is one."""
+    """Make lines for snapshots that are older than a limit, at the time of --at if there is one.
+
+    The age of a snapshot in the future is not known, so that a check does not succeed until its time has come.
+    """
     for snapshot in context.snapshots:
         age_ms = snapshot.age_ms(context.as_of_ms)
-        if age_ms > limit.limit:
+        if is_ahead(age_ms):
+            yield from lines_of(limit, Measured(unknown=1, unknown_where=snapshot.cluster), "snapshots")
+        elif age_ms > limit.limit:
             yield from lines_of(limit, Measured(above=1, highest=age_ms, where=snapshot.cluster), "snapshots")
 
 
