@@ -106,6 +106,9 @@ def test_alerts_fire_when_they_should(promtool: str, tmp_path: Path) -> None:
     altered = (
         ("", "", True),
         ("> 900", "> 9000", False),
+        ("last_over_time", "max_over_time", False),
+        ("seconds[1d]", "seconds[10m]", False),
+        ('ingest"}[1d]', 'ingest"}[10m]', False),
         ("> time() + 300", "> time() + 99999999", False),
         (" == 0\n", " > 9\n", False),
         ("failed|misconfigured", "failed", False),
