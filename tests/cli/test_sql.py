@@ -342,6 +342,14 @@ def test_what_is_long_goes_through_the_pager(lake: Path) -> None:
     assert on_terminal(command(lake, ENDLESS), PAGER="head -2").count("\n") == 2
 
 
+@pytest.mark.parametrize(("given", "options"), [({}, "-R FSX"), ({"LESS": "-i"}, "-R -i"), ({"LESS": ""}, "-R ")])
+def test_less_shows_colours(lake: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], options: str) -> None:
+    """Without -R it spells the escapes of tables with colours out, as ESC[1m; what else its user has set stays."""
+    monkeypatch.delenv("LESS", raising=False)
+    shown = on_terminal(command(lake, "SELECT * FROM range(100)"), PAGER='cat > /dev/null; echo "($LESS)"', **given)
+    assert shown.strip() == f"({options})"
+
+
 @pytest.mark.parametrize("form", [name for name, form in FORMATS.items() if form.blocks])
 def test_no_format_steers_a_terminal(lake: Path, form: str) -> None:
     """Names are escaped on a terminal, in every format, although files have them exactly."""

@@ -28,7 +28,9 @@ def _through(pager: str, environ: Mapping[str, str], shown: str, others: Iterabl
     """Write the blocks to a pager; return False if there is no such program."""
     if not shutil.which(pager.split(maxsplit=1)[0]):
         return False
-    settings = {"LESS": "FSX", **environ}  # -F ends if all fits, -S cuts long lines, -X does not clear the screen
+    # -F ends if all fits, -S cuts long lines, -X does not clear the screen. Without -R less spells the escapes of our colours
+    # out, so that is added to the user's own options. The text has no other escapes, because names are escaped.
+    settings = {**environ, "LESS": f"-R {environ.get('LESS', 'FSX')}"}
     viewer = subprocess.Popen(  # noqa: S602  $PAGER is the user's own
         pager,
         shell=True,
