@@ -148,6 +148,27 @@ def test_locks(tmp_path: Path) -> None:
     assert free.status == "ok"
 
 
+def test_locks_on_btrfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files have the device of their subvolume, but the kernel lists locks by the device of the file system."""
+
+    def of_a_subvolume(status: os.stat_result) -> os.stat_result:
+        mode, number, _, *others = status
+        return os.stat_result((mode, number, os.makedev(0, 4711), *others))
+
+    with locked(tmp_path / ".lagoon-snapshot-prod.lock", CLOCK):
+        as_path, as_file = Path.stat, os.fstat
+        monkeypatch.setattr(Path, "stat", lambda *given, **more: of_a_subvolume(as_path(*given, **more)))
+        monkeypatch.setattr(os, "fstat", lambda opened: of_a_subvolume(as_file(opened)))
+        (held,) = warehouse.locks(tmp_path)
+        monkeypatch.undo()
+    assert held.status == "warning"
+    monkeypatch.setattr(warehouse, "_MOUNTS", tmp_path / "mounts")
+    (tmp_path / "mounts").write_text("1 1 0:1 / / rw - tmpfs tmpfs rw\n")
+    with locked(tmp_path / ".lagoon-snapshot-prod.lock", CLOCK):
+        (held,) = warehouse.locks(tmp_path)
+    assert held.status == "warning"
+
+
 @pytest.mark.parametrize(("free", "status"), [(10**9, "warning"), (10**10, "warning"), (10**11, "ok")])
 def test_disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, status: str) -> None:
     """Less than a GiB, or less than 2 %, is reported."""

@@ -16,7 +16,7 @@ RACERS, ROUNDS = 2, 20
 _RACE_TIMEOUT_S = 60
 _ENOUGH_BYTES = 1 << 30
 _ENOUGH_SHARE = 0.02
-_LOCKS = Path("/proc/locks")
+_LOCKS, _MOUNTS = Path("/proc/locks"), Path("/proc/self/mountinfo")
 _MODULE = "kafka_lagoon.doctor.race"
 
 
@@ -146,9 +146,26 @@ def _held() -> Iterator[str]:
 
 
 def _identity(file: Path) -> str:
-    """Device and inode as /proc/locks writes them."""
-    status = file.stat()
-    return f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    """Device and inode as /proc/locks writes them: the device is that of the file system, and btrfs gives its files others."""
+    opened = os.open(file, os.O_PATH)  # which is no lock, and lets none go
+    try:
+        status, mounted = os.fstat(opened), _device(opened)
+    finally:
+        os.close(opened)
+    major, minor = mounted or (os.major(status.st_dev), os.minor(status.st_dev))
+    return f"{major:02x}:{minor:02x}:{status.st_ino}"
+
+
+def _device(opened: int) -> tuple[int, int] | None:
+    """The device of the file system of an open file, from lines such as `36 29 0:34 / /srv rw - btrfs`; None if unknown."""
+    facts = (line.split() for line in Path(f"/proc/self/fdinfo/{opened}").read_text().splitlines())
+    mounts = {values[0] for name, *values in facts if name == "mnt_id:"}
+    for line in _MOUNTS.read_bytes().splitlines():
+        number, _, device, *_ = line.decode("utf-8", "replace").split(" ")
+        if number in mounts:
+            major, _, minor = device.partition(":")
+            return int(major), int(minor)
+    return None
 
 
 def free_space(what: str, path: Path) -> Iterator[Result]:
