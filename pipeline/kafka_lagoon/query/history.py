@@ -16,6 +16,7 @@ _LATE_INTERVALS = 2  # the next run may take long, or start late
 _LATE_AT_LEAST_MS = 300_000  # runs by hand follow one another within seconds
 _LATE_WITHOUT_INTERVAL_MS = 2 * 86_400_000  # jobs run once a day, or more often
 _AHEAD_AFTER_MS = 300_000  # clocks of machines may differ by less, as in conf/prometheus/lagoon.rules.yml
+WHY_AHEAD = "a clock is or was wrong, and no later snapshot replaces it before that time"
 FIRST = datetime(1, 1, 2, tzinfo=UTC)  # the earliest begin of a history: a day after the begin of Python's calendar
 _MOMENT = timedelta(microseconds=1)  # the resolution of timestamps
 _EARLIER = tuple(timedelta(days=days) for days in (0, 1, 7, 31))
@@ -169,8 +170,5 @@ def late_after_ms(interval_ms: int | None) -> int:
 
 
 def is_ahead(age_ms: int) -> bool:
-    """Return True for the age of a snapshot in the future: a clock is or was wrong, and its true age is not known.
-
-    It stays the newest snapshot until the clock here has passed its time, whatever snapshots follow.
-    """
+    """Return True for the age of a snapshot in the future, whose true age is not known (WHY_AHEAD)."""
     return age_ms < -_AHEAD_AFTER_MS

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.query.history import is_ahead, late_after_ms
+from kafka_lagoon.query.history import WHY_AHEAD, is_ahead, late_after_ms
 from kafka_lagoon.query.statements import Ask
 from kafka_lagoon.report.page import ClusterPage, cluster_page, render
 from kafka_lagoon.report.page_tables import Concern
@@ -61,8 +61,7 @@ def _aged(page: ClusterPage, now_ms: int) -> ClusterPage:
     """Put a late snapshot before everything that it says: after it nothing is known. So is one in the future."""
     age_ms = now_ms - page.snapshot.captured_ms
     if is_ahead(age_ms):
-        ahead = f"The snapshot is {duration(-age_ms)} ahead of the clock of this page"
-        text = f"{ahead}: a clock is or was wrong, and no later snapshot replaces it before that time"
+        text = f"The snapshot is {duration(-age_ms)} ahead of the clock of this page: {WHY_AHEAD}"
     elif age_ms > late_after_ms(page.axis.usual_ms):
         text = f"Last seen {duration(age_ms)} ago: nothing is known of the time since then"
     else:

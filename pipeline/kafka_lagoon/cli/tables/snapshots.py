@@ -12,12 +12,11 @@ from typing import Any
 from kafka_lagoon.cli.people import spelled_time
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.query.history import NEARBY, is_ahead, late_after_ms, usual_interval_ms
+from kafka_lagoon.query.history import NEARBY, WHY_AHEAD, is_ahead, late_after_ms, usual_interval_ms
 from kafka_lagoon.query.statements import Ask, tuples
 from kafka_lagoon.text import counted, did_you_mean, duration
 
 LAST = NEARBY + 1  # snapshots of each cluster, between which the usual interval is seen
-_WRONG_CLOCK = "a clock is or was wrong, and no later snapshot replaces it before that time"
 COLUMNS = ("cluster", "snapshot_id", "snapshot_date", "captured_at", "slot", "status", "failures", "completeness")
 
 
@@ -49,7 +48,7 @@ class ChosenSnapshot:
         It may be in the future, may have been late at the time of --at, and may be incomplete.
         """
         age_ms = self.age_ms(now_ms)
-        age = f"{duration(-age_ms)} AHEAD: {_WRONG_CLOCK}" if is_ahead(age_ms) else f"{duration(age_ms)} old"
+        age = f"{duration(-age_ms)} AHEAD: {WHY_AHEAD}" if is_ahead(age_ms) else f"{duration(age_ms)} old"
         parts = [f"{self.cluster}: snapshot of {spelled_time(self.captured_at)}", age]
         if late := self._late(age_ms, self.age_ms(as_of_ms)):
             parts.append(f"LATE: {late}")
