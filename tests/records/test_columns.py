@@ -379,6 +379,14 @@ def test_a_corrupt_batch_before_the_range_is_no_marker_in_it():
     assert_equal(raw, from_offset=3, aborted=[(1, 0)])
 
 
+def test_a_batch_that_ends_before_the_range_repeats_nothing():
+    """Its number of records is wrong, and the next batch begins before the range: reading does not go back to there."""
+    wrong = Batch(records=(Record(delta=0),), last_delta=9, count=7).write()
+    rows, decoding = fast(wrong + lines(5, base_offset=1), from_offset=3, aborted=[(1, 0)])
+    assert ([row["offset"] for row in rows], decoding.next_offset, decoding.counts.corrupt) == ([3, 4, 5], 6, 0)
+    assert_equal(wrong + lines(5, base_offset=1), from_offset=3, aborted=[(1, 0)])
+
+
 def test_aborted_and_open_transactions_are_flagged():
     """read_uncommitted keeps aborted records; for transactions that were open when the range was planned the flag is null."""
     raw = transaction(0) + marker(2, 1, ABORT).write() + transaction(3, 2) + lines(1, base_offset=5) + transaction(6, 3)
@@ -464,11 +472,16 @@ def test_a_record_with_too_many_headers():
 
 @settings(max_examples=examples(100), deadline=None)
 @given(logs(), st.data())
-def test_last_offsets_that_lie(log, data):
-    """This holds for a wrong last offset with a correct checksum in any batch, and for any cut of the response."""
+def test_headers_that_lie(log, data):
+    """This holds for wrong offsets and counts with a correct checksum in any batch, and for any cut of the response."""
     if log:
         number = data.draw(st.integers(0, len(log) - 1))
-        log[number] = replace(log[number], last_delta=data.draw(st.integers(-2, 60) | st.sampled_from([1 << 20])))
+        log[number] = replace(
+            log[number],
+            base_offset=log[number].base_offset - data.draw(st.integers(0, 3)),
+            last_delta=data.draw(st.integers(-2, 60) | st.sampled_from([1 << 20])),
+            count=data.draw(st.none() | st.integers(0, 9)),
+        )
     raw = written(log)
     cut = data.draw(st.just(len(raw)) | st.integers(0, len(raw)))
     assert_equal(raw[:cut], **data.draw(requests(log)))

@@ -278,6 +278,9 @@ def decode_batches(table: int, index: int, stop: int, state: int) -> int:
                     put(entry_at(table, index), layout.DISPOSITION, layout.UNTRUSTED)
                     put(entry_at(table, index), layout.FAULT, fault)
                     end = _end(table, index, state)
+                    if end <= following:  # it ends before the range, as the next batch shows
+                        index += 1
+                        continue
             start = max(following, get(entry_at(table, index), layout.BASE_OFFSET))
             if start >= end:  # an untrusted batch whose base offset is wrong, too
                 start = following
