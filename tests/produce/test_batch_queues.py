@@ -211,6 +211,19 @@ def test_a_batch_without_numbers_that_may_be_written(reason: int | PipelineError
     assert str(first.failure.message).endswith("it may have been written all the same")
 
 
+@pytest.mark.parametrize("is_idempotent", [False, True])
+def test_a_leader_that_moved_after_it_had_written(is_idempotent: bool) -> None:
+    """An error beside an offset: the leader waited for the replicas when another broker took over, which may have the batch."""
+    queues, batches = _queues(is_idempotent=is_idempotent)
+    queues.refuse(FIRST, batches[0], Refusal(1, NOT_LEADER, _said(100, error_code=NOT_LEADER)))
+    reconciled = queues.reconcile([FIRST], 0.0)
+    assert reconciled.waiting == ([FIRST] if is_idempotent else [])
+    reconciled = _refuse(queues, batches[0], NOT_LEADER, 2.0) if is_idempotent else reconciled
+    first, second, third = reconciled.unwritten
+    assert [one.failure.may_be_done for one in (first, second, third)] == [True, False, False]
+    assert str(first.failure.message).endswith("it may have been written all the same")
+
+
 def test_records_that_a_broker_names() -> None:
     """The indexes of refused records are counted from the first record of the partition."""
     queues, batches = _queues()

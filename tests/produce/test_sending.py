@@ -106,6 +106,15 @@ def test_a_moved_leader_is_looked_up(state: FakeCluster, cluster: Cluster) -> No
     assert ends(state) == [4, 4, 4]
 
 
+def test_a_leader_that_moved_after_it_had_written(state: FakeCluster, cluster: Cluster) -> None:
+    """NOT_LEADER_OR_FOLLOWER beside an offset: the batch was appended, so its failure has `may_be_done`."""
+    state.faults.append(Fault(PRODUCE.key, refuse(6, base_offset=0), node_id=1))
+    state.faults.append(Fault(PRODUCE.key, refuse(6), node_id=1, times=100))
+    (failure,) = write(cluster, init_producer_id(cluster, soon()), Delivery(), budget_ms=300).failures.values()
+    assert (failure.code, failure.may_be_done) == (6, True)
+    assert str(failure.message).endswith("it may have been written all the same")
+
+
 def test_a_broker_that_is_not_there(brokers: dict[int, FakeBroker], cluster: Cluster) -> None:
     """No request arrives, so it is retried until the timeout, and the failure does not have `may_be_done`."""
     brokers[3].die()

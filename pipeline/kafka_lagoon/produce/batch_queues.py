@@ -19,7 +19,7 @@ from kafka_lagoon.client.broker import may_have_arrived
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.errors import AddressRefused, AuthenticationFailed, ConnectionFailed, PipelineError
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.produce.sending import explained, refused_records
+from kafka_lagoon.produce.sending import explained, is_appended, refused_records
 from kafka_lagoon.produce.transactions import Transaction
 from kafka_lagoon.protocol.error_codes import (
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
@@ -157,7 +157,7 @@ class BatchQueues:
     def refuse(self, partition: TopicPartition, batch: Batch, refusal: Refusal) -> None:
         """Record why a batch was not written; the first refusal of a round decides about its partition."""
         queue = self._queues[partition]
-        batch.is_unsure |= _may_be_done(refusal.reason)
+        batch.is_unsure |= _may_be_done(refusal)
         queue.refusal = queue.refusal or refusal
 
     def give_up(self, partition: TopicPartition, failure: Failure) -> Reconciled:
@@ -264,8 +264,10 @@ def follower(partition: TopicPartition, batch: Batch, failure: Failure) -> Unwri
     )
 
 
-def _may_be_done(reason: PipelineError | int) -> bool:
-    return reason in _UNSURE if isinstance(reason, int) else may_have_arrived(reason)
+def _may_be_done(refusal: Refusal) -> bool:
+    if not isinstance(refusal.reason, int):
+        return may_have_arrived(refusal.reason)
+    return refusal.reason in _UNSURE or (refusal.answer is not None and is_appended(refusal.answer))
 
 
 def _is_stale(reason: PipelineError | int) -> bool:

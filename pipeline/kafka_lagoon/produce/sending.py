@@ -79,11 +79,12 @@ def send_batches(
     if delivery.acks == NO_ACKS:
         return _send_unanswered(cluster, batches, delivery, deadline)
     refused: dict[TopicPartition, PartitionProduceResponse] = {}
+    appended: set[TopicPartition] = set()
     sharded = ShardedRequest(
         api=PRODUCE,
         items=list(batches),
         build=lambda partitions: produce_request(partitions, batches, delivery),
-        read=lambda response, partitions: _read(response, partitions, delivery, refused),
+        read=lambda response, partitions: _read(response, partitions, delivery, refused, appended),
         within=produce_versions(batches, delivery),
         once=any(producer_of(batch).producer_id == NO_PRODUCER for batch in batches.values()),
     )
@@ -91,7 +92,11 @@ def send_batches(
     return SendResult(
         answers=gathered.answers,
         failures={
-            partition: explained(failure, refused.get(partition), delivery.transaction)
+            partition: explained(
+                replace(failure, may_be_done=failure.may_be_done or partition in appended),
+                refused.get(partition),
+                delivery.transaction,
+            )
             for partition, failure in gathered.failures.items()
         },
         refused={
@@ -172,10 +177,12 @@ def _read(
     partitions: Iterable[TopicPartition],
     delivery: Delivery,
     refused: dict[TopicPartition, PartitionProduceResponse],
+    appended: set[TopicPartition],
 ) -> Iterator[tuple[TopicPartition, int, PartitionProduceResponse]]:
     for partition, code, answer in read_answers(response, partitions, delivery):
         if answer.error_code:
             refused[partition] = answer
+            appended.update([partition] if is_appended(answer) else ())
         yield partition, code, answer
 
 
@@ -191,6 +198,15 @@ def read_answers(
             # The broker has the batch, but not among the last five, whose offsets it remembers.
             is_duplicate = answer.error_code == DUPLICATE_SEQUENCE_NUMBER
             yield partition, 0 if is_duplicate else answer.error_code, answer
+
+
+def is_appended(answer: PartitionProduceResponse) -> bool:
+    """True if the batch is in the leader's log, although the answer has an error.
+
+    A leader that waits for the replicas, and is not the leader any more, answers NOT_LEADER_OR_FOLLOWER; the offset of the
+    batch stays in the answer (DelayedProduce of Kafka). The new leader may have the batch.
+    """
+    return answer.base_offset >= 0
 
 
 def explained(failure: Failure, refused: PartitionProduceResponse | None, transaction: Transaction | None) -> Failure:
