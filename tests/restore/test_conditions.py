@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
         "records.partition IN (1, 2)",
         "key.decode() = 'a' AND records.value.decode().upper() LIKE 'B_'",
         "nullif(leader_epoch, 0) IS NULL OR split_part(topic, '.', 1) = 'a' OR if(is_aborted, 1, 0) = 1",
+        "split_part(topic, '.', 2)::INT = 5 OR headers[1].value::BLOB = value OR decode(value)::JSON->>'a' = 'b'",
         "list_max([partition, leader_epoch]) > 3 AND age(timestamp, '2026-11-01') > INTERVAL 1 DAY",
     ],
 )
@@ -57,6 +58,11 @@ def test_conditions_over_columns(condition: str) -> None:
         ("partition = 1 LIMIT 5", "syntax error"),
         ("partition = 1; DROP TABLE records", "SELECT"),
         ("partition =", "syntax error"),
+        ("partition = 1 AND timestamp >= '2026-11-31'", "out of range"),
+        ("key IS NULL OR timestamp < 'tomorrow'", "invalid timestamp"),
+        ("partition = 'first'", "Could not convert string 'first'"),
+        ("key = 'Zoë'::BLOB", "Invalid byte"),
+        ("regexp_matches(decode(value), '(')", "missing )"),
     ],
 )
 def test_what_a_condition_cannot_be(condition: str, words: str) -> None:
