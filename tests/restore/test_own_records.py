@@ -258,7 +258,7 @@ def test_records_that_brokers_have_forgotten(
     """A week later neither the transactional id is known nor the group: what a killed run wrote is not written again."""
     data = encode_batch([record(0), record(1)], producer=Producer(7, 3, 0), attributes=TRANSACTIONAL)
     target.append(FakeBatch(0, 1, data))
-    state.groups = {"lagoon-restore-r": FakeGroup(coordinator_id=1)}
+    state.groups = {name: FakeGroup(coordinator_id=1) for name in ("lagoon-restore-r", "lagoon-restore-r-t-0")}
     new = Transaction(transactional_id="r", producer_id=9, epoch=0, timeout_ms=60_000, is_implicit=True)
     monkeypatch.setattr(tasks, "TransactionalProducer", lambda *_: SimpleNamespace(begin=lambda _: new))
     began: list[object] = []

@@ -16,7 +16,7 @@ from kafka_lagoon.admin.transactions import describe_transactions
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
-from kafka_lagoon.client.routing import ShardedRequest, gather, merged
+from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.frozen import frozen
@@ -43,7 +43,7 @@ from kafka_lagoon.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
-from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS, ONGOING
+from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS, ONGOING, DescribedTransaction
 from kafka_lagoon.protocol.messages.end_txn import ABORT, COMMIT, END_TXN, EndTxnRequest, EndTxnResponse
 from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
 from kafka_lagoon.protocol.messages.init_producer_id import (
@@ -143,12 +143,27 @@ def init_transactions(
 
 def is_open(cluster: Cluster, transactional_id: str, deadline: Deadline) -> bool:
     """True if a transaction is open and has partitions. False with brokers before Kafka 3.0, which cannot be asked."""
+    described = _described(cluster, transactional_id, deadline)
+    return any(now.transaction_state == ONGOING for now in described.answers.values())
+
+
+def is_known(cluster: Cluster, transactional_id: str, deadline: Deadline) -> bool | None:
+    """True if the coordinator knows a transactional id; None with brokers before Kafka 3.0, which cannot be asked.
+
+    InitProducerId makes it known. It is forgotten when it was not used for transactional.id.expiration.ms.
+    """
+    described = _described(cluster, transactional_id, deadline)
+    return None if any(failure.is_too_old for failure in described.failures.values()) else bool(described.answers)
+
+
+def _described(cluster: Cluster, transactional_id: str, deadline: Deadline) -> Gathered[str, DescribedTransaction]:
+    """The description of a transactional id; TransactionFailed for failures, unless it is not known or brokers are too old."""
     know_coordinator(cluster, transactional_id, TRANSACTION, transactional_id, deadline)
     described = describe_transactions(cluster, [transactional_id], deadline)
     for failure in described.failures.values():
         if not failure.is_too_old and failure.code != TRANSACTIONAL_ID_NOT_FOUND:
             raise failed(transactional_id, failure)
-    return any(now.transaction_state == ONGOING for now in described.answers.values())
+    return described
 
 
 def refuse_if_fenced(cluster: Cluster, transaction: Transaction, deadline: Deadline) -> None:

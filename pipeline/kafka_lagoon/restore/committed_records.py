@@ -9,7 +9,7 @@ from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, TargetChanged
 from kafka_lagoon.fetch.ranges import LogBounds
-from kafka_lagoon.produce.transactions import Transaction
+from kafka_lagoon.produce.transactions import is_known
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.topic_partition import TopicPartition
@@ -33,14 +33,21 @@ def check_committed(
     raise TargetChanged(*target, f"{has}: some were deleted or compacted")
 
 
-def refuse_forgotten(target: TopicPartition, first: Transaction, others: int, age_ms: int) -> None:
-    """Raise TargetChanged if records in the target may be those of a restore that brokers have forgotten.
+def may_be_forgotten(cluster: Cluster, transactional_id: str, age_ms: int, deadline: Deadline) -> bool | None:
+    """True if brokers may have forgotten a restore that began `age_ms` ago; None with old brokers, which cannot be asked.
 
-    Call it if no records of the restore were found in the target: `check_committed` passes then even if brokers have forgotten
-    both the transactional id and the group. Epoch 0 shows that the transactional id is new to its coordinator. `others` counts
-    records of other transactions since the restore began, which was `age_ms` ago.
+    Call it before a transaction begins, which makes the transactional id known. If the id is not known, the group may be
+    forgotten, too, and `check_committed` passes with records of the restore in the target.
     """
-    if others and first.epoch == 0 and age_ms >= _REMEMBERED_MS:
+    if age_ms < _REMEMBERED_MS:
+        return False
+    known = is_known(cluster, transactional_id, deadline)
+    return None if known is None else not known
+
+
+def refuse_forgotten(target: TopicPartition, others: int) -> None:
+    """Raise TargetChanged if there are `others`: records of transactions since the restore began, and none known as its own."""
+    if others:
         raise TargetChanged(
             *target,
             f"has {others} records of transactions since the restore was planned, and brokers do not know any more whether "

@@ -29,7 +29,7 @@ from kafka_lagoon.records.digests import record_hashes
 from kafka_lagoon.records.encoding import Producer
 from kafka_lagoon.restore.archive_reader import read_archived
 from kafka_lagoon.restore.asked_together import AskedTogether, logs_of
-from kafka_lagoon.restore.committed_records import check_committed, refuse_forgotten, refused
+from kafka_lagoon.restore.committed_records import check_committed, may_be_forgotten, refuse_forgotten, refused
 from kafka_lagoon.restore.offset_map import OffsetRange, batch_ranges, joined
 from kafka_lagoon.restore.open_files import OpenFiles, SourceFile
 from kafka_lagoon.restore.own_records import OwnRecords, find_own_records, last_sequences
@@ -296,14 +296,19 @@ def _write_in_transactions(task: _Task, written: _Written, rows: _Rows) -> None:
     """Write in transactions, each of which commits the number of the next record as the offset of a group."""
     cluster, settings, plan = task.cluster, task.settings, task.settings.plan
     target = written.work.planned.target
-    producer = TransactionalProducer(cluster, plan.transactional_id(written.work.planned.target))
+    name, age_ms = plan.transactional_id(target), settings.clock.now_ms() - plan.planned_at_ms
+    is_in_doubt = not written.position.written and may_be_forgotten(cluster, name, age_ms, task.deadline())
+    if is_in_doubt:  # checked before the id is known again: then the next run would write the records once more
+        log = _bounds(task.logs.afresh(target, task.deadline()))
+        refuse_forgotten(target, _find(task, written, log, {plan.producer_id}).others)
+    producer = TransactionalProducer(cluster, name)
     first = producer.begin(task.deadline())  # fences other attempts, and aborts their open transactions
     log = _bounds(task.logs.afresh(target, task.deadline()))
     own = _find(task, written, log, {first.producer_id, plan.producer_id})
     in_target = written.position.written + len(own.offsets)
     check_committed(cluster, plan.group_id, target, in_target, log, task.deadline())
-    if not in_target:
-        refuse_forgotten(target, first, own.others, settings.clock.now_ms() - plan.planned_at_ms)
+    if is_in_doubt is None and not in_target:
+        refuse_forgotten(target, own.others)
     _take_found(written, rows, own.offsets)
     transaction: Transaction | None = first
     batches = rows.until_round_ends()
