@@ -18,6 +18,7 @@ from kafka_lagoon.produce.partitioner import partition_of
 from kafka_lagoon.produce.producer_state import ProducerState
 from kafka_lagoon.produce.sending import Delivery
 from kafka_lagoon.produce.targets import describe_targets
+from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.protocol.messages.produce import LEADER_ACKS, NO_ACKS, PRODUCE
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.records.encoding import Producer, encode_batch
@@ -262,6 +263,28 @@ def test_a_record_that_is_too_large(news: FakeCluster, connect: Connect) -> None
         (4, 1, AFTER_UNWRITTEN),
     ]
     assert to.failures[0].failure.message == "a batch of it alone has 470 bytes, more than max.message.bytes, 300"
+
+
+@pytest.mark.parametrize(
+    ("kept", "codec", "most"),
+    [
+        ("producer", "zstd", 30),
+        ("zstd", "zstd", 30),
+        ("uncompressed", "zstd", 5),
+        ("gzip", "zstd", 5),
+        ("gzip", "none", 5),
+    ],
+)
+def test_brokers_that_compress_otherwise(news: FakeCluster, connect: Connect, kept: str, codec: str, most: int) -> None:
+    """They compare max.message.bytes with the batch as they store it, so it must be small enough without compression, too."""
+    news.topics["news"].max_message_bytes = 300
+    news.configs[TOPIC, "news"] = {"compression.type": kept}
+    options = WriteOptions(codec=CODECS[codec], target_batch_bytes=2_000, buffer_bytes=20_000)
+    with writer(connect(), options) as to:
+        to.write(rows([b"a" * 40] * 30, partition=pa.array([0] * 30)), topic="news")
+    written = news.topics["news"].partitions[0].log
+    assert not to.failures
+    assert max(batch.last_offset - batch.base_offset + 1 for batch in written) == most
 
 
 @pytest.mark.parametrize(

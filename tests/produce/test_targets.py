@@ -8,8 +8,9 @@ import pytest
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import BrokerError
 from kafka_lagoon.produce.targets import TargetTopic, describe_targets
-from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS
+from kafka_lagoon.protocol.messages.describe_configs import DESCRIBE_CONFIGS, TOPIC
 from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault
@@ -28,6 +29,10 @@ def test_topics_are_described(state: FakeCluster, connect: Connect) -> None:
     targets = describe_targets(cluster, {"news", "orders"}, soon())
     news = TargetTopic(topic="news", topic_id=state.topics["news"].topic_id, partitions=3, max_batch_bytes=5_000)
     assert targets["news"] == news
+    state.configs[TOPIC, "news"] = {"compression.type": "lz4"}
+    (described,) = describe_targets(cluster, {"news"}, soon()).values()
+    assert [name for name, codec in CODECS.items() if described.keeps(codec)] == ["lz4"]
+    assert all(map(news.keeps, CODECS.values()))
     assert targets["orders"].max_batch_bytes is None
     assert (news.available(cluster), targets["orders"].available(cluster)) == ([0, 2], list(range(6)))
 

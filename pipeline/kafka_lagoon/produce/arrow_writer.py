@@ -227,10 +227,13 @@ class _Lane:
         self._partitioner = ColumnPartitioner(
             topic.partitions, partial(topic.available, cluster), options.target_batch_bytes
         )
+        largest = MAX_BATCH_BYTES if topic.max_batch_bytes is None else topic.max_batch_bytes
+        # Brokers that compress a batch otherwise compare its size once more (UnifiedLog of Kafka).
+        target = options.target_batch_bytes if topic.keeps(options.codec) else min(options.target_batch_bytes, largest)
         self.encoder = ColumnEncoder(
             codec=options.codec,
-            max_batch_bytes=MAX_BATCH_BYTES if topic.max_batch_bytes is None else topic.max_batch_bytes,
-            target_batch_bytes=options.target_batch_bytes,
+            max_batch_bytes=largest,
+            target_batch_bytes=target,
             attributes=TRANSACTIONAL if transaction else 0,
         )
 

@@ -10,19 +10,26 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
+from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.topic_partition import TopicPartition
 
-_LARGEST = "max.message.bytes"
+_LARGEST, _COMPRESSION = "max.message.bytes", "compression.type"
+_OF_PRODUCER = "producer"  # brokers store batches as they come
 
 
 @frozen
 class TargetTopic:
-    """A description of a topic. `max_batch_bytes` is None if we may not describe its configs."""
+    """A description of a topic. `max_batch_bytes` and `compression_type` are None if we may not describe its configs."""
 
     topic: str
     topic_id: bytes
     partitions: int
     max_batch_bytes: int | None
+    compression_type: str | None = None
+
+    def keeps(self, codec: int) -> bool:
+        """True if brokers store batches of a codec as they are; otherwise a batch may become larger than `max_batch_bytes`."""
+        return self.compression_type in (None, _OF_PRODUCER) or CODECS.get(str(self.compression_type)) == codec
 
     def available(self, cluster: Cluster) -> list[int]:
         """The partitions that have a leader now, as far as the cluster knows."""
@@ -35,17 +42,19 @@ def describe_targets(cluster: Cluster, topics: Collection[str], deadline: Deadli
 
     A topic that a broker denies exists if another one describes it: brokers learn new topics late.
     """
-    largest = _largest_batches(cluster, sorted(topics), deadline)
+    configs = _configs(cluster, sorted(topics), deadline)
     targets = {}
     for metadata in _described(cluster, topics, deadline).topics:
         name = str(metadata.name)
         if not metadata.partitions:
             raise BrokerError(metadata.error_code, error_code(metadata.error_code).name, METADATA.name, name)
+        largest = configs.get(name, {}).get(_LARGEST, "")
         targets[name] = TargetTopic(
             topic=name,
             topic_id=metadata.topic_id,
             partitions=len(metadata.partitions),
-            max_batch_bytes=largest.get(name),
+            max_batch_bytes=int(largest) if largest.isdecimal() else None,
+            compression_type=configs.get(name, {}).get(_COMPRESSION),
         )
     return targets
 
@@ -62,12 +71,14 @@ def _described(cluster: Cluster, topics: Collection[str], deadline: Deadline) ->
     return answer
 
 
-def _largest_batches(cluster: Cluster, topics: list[str], deadline: Deadline) -> Mapping[str, int]:
-    """The values of max.message.bytes that may be read."""
+def _configs(cluster: Cluster, topics: list[str], deadline: Deadline) -> Mapping[str, Mapping[str, str]]:
+    """The values of max.message.bytes and compression.type that may be read, by topic."""
     results = describe_configs(cluster, TOPIC, topics, deadline).results
     return {
-        result.resource_name: int(config.value)
+        result.resource_name: {
+            config.name: config.value
+            for config in result.configs
+            if config.name in (_LARGEST, _COMPRESSION) and config.value is not None
+        }
         for result in results
-        for config in result.configs
-        if config.name == _LARGEST and config.value is not None and config.value.isdecimal()
     }
