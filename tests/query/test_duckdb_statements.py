@@ -1,5 +1,6 @@
 """The parse tree of a statement decides, however it is written; test_spark_statements.py has the statements that both engines refuse."""
 
+import re
 import time
 
 import duckdb
@@ -39,6 +40,41 @@ def test_refused_statements(statement: str, words: str) -> None:
     """No part of a statement may write."""
     with pytest.raises(ConfigError, match=words):
         refuse_all_but_a_query(duckdb.connect(), statement)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "query('FROM t')",
+        "system.main.\"Query\"('FROM t')",
+        "JSON_EXECUTE_SERIALIZED_SQL(json_serialize_sql('WITH a AS (COPY t TO ''f'') FROM a'))",
+        "destroy_external_resource('json_execute_serialized_sql', '{}')",
+        "create_external_resource('t', a := 'b')",
+        "register_external_resource_type('t', kind := 'k', create_function := 'query')",
+    ],
+)
+@pytest.mark.parametrize("around", ["FROM {}", "EXPLAIN ANALYZE SELECT (FROM {})", "SUMMARIZE FROM t, LATERAL {}"])
+def test_functions_that_run_a_text(call: str, around: str) -> None:
+    """The statement that they run is not in the tree, so it could write: COPY to a file of the warehouse."""
+    with pytest.raises(ConfigError, match="without functions that run a text as SQL"):
+        refuse_all_but_a_query(duckdb.connect(), around.format(call))
+
+
+def test_every_table_function_is_known() -> None:
+    """A new table function of DuckDB must be looked at: it may have to be refused."""
+    reading = re.compile(
+        r"duckdb_\w+|pragma_\w+|read_\w+|parquet_\w+|json_(?:each|tree)|(?:pandas|python_arrow|seq)_scan|python_map_function|"
+        r"query_table|range|generate_series|repeat|repeat_row|unnest|glob|sniff_csv|summary|test_\w+|which_secret|"
+        r"icu_calendar_names|pg_timezone_names|storage_info|table_info"
+    )
+    # Those of logs, profiles and checkpoints are locked with the settings, or have no file.
+    others = re.compile(
+        r"query|json_execute_serialized_sql|\w+_external_resource(?:_type)?|arrow_scan(?:_dumb)?|(?:force_)?checkpoint|"
+        r"(?:enable|disable)_(?:logging|profiling)|truncate_duckdb_logs"
+    )
+    functions = duckdb.sql("SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'")
+    unknown = [name for (name,) in functions.fetchall() if not reading.fullmatch(name) and not others.fullmatch(name)]
+    assert not unknown
 
 
 @pytest.mark.parametrize("before", ["/**/" * 40 + "*/", "/* /* */ */" + "/**/" * 5_000])

@@ -41,6 +41,8 @@ BY_DUCKDB = (
     "FROM glob('{folder}/*')",
     "FROM sniff_csv('{outside}')",
     "FROM query('FROM read_text(''{outside}'')')",
+    "FROM json_execute_serialized_sql(json_serialize_sql('WITH a AS (COPY (SELECT 1 AS n) TO ''{lake}/planted.csv'') FROM a'))",
+    "FROM destroy_external_resource('json_execute_serialized_sql', '{{}}')",
     "FROM read_parquet('https://127.0.0.1:1/x')",
     "SELECT 1; COPY (SELECT 1) TO '{outside}'",
     "ATTACH '{outside}'",

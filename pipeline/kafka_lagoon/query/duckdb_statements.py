@@ -1,6 +1,7 @@
 """Checks a statement for DuckDB by DuckDB's own parse tree: it must be one query, and no part of it may write.
 
-The first word is not enough: EXPLAIN ANALYZE runs a statement, and a common table expression may DELETE or COPY.
+The first word is not enough: EXPLAIN ANALYZE runs a statement, and a common table expression may DELETE or COPY. Functions that
+run a text as a statement are refused, because their text is not in the tree.
 """
 
 import re
@@ -11,6 +12,19 @@ from kafka_lagoon.query.statements import refused
 
 # Nodes of a query. DELETE_QUERY_NODE, COPY_QUERY_NODE and nodes of later releases write.
 _READ = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE", "RECURSIVE_CTE_NODE"})
+# Table functions that run a serialized statement, a text, or a function whose name is a text.
+_RUN_A_TEXT = frozenset(
+    {
+        "query",
+        "json_execute_serialized_sql",
+        "register_external_resource_type",
+        "register_external_resource",
+        "create_external_resource",
+        "destroy_external_resource",
+        "deregister_external_resource",
+    }
+)
+_FUNCTION_NAME = re.compile(r'"function_name":"(\w+)"')
 _PARSED, _NODE_TYPE = '{"error":false,', re.compile(r'"type":"(\w+_NODE)"')
 # Comments are passed for good: a pattern that tries each of them shorter and longer takes twice the time for every further one.
 _EXPLAIN = re.compile(
@@ -31,16 +45,21 @@ def refuse_all_but_a_query(connection: duckdb.DuckDBPyConnection, statement: str
         return
     if statements[0].type == duckdb.StatementType.MULTI:
         raise refused("PIVOT with its values: ON column IN (...)")
-    if statements[0].type != duckdb.StatementType.SELECT or not _reads(connection, statement):
+    if statements[0].type != duckdb.StatementType.SELECT:
         raise refused("SELECT and other statements that read")
+    ((tree,),) = connection.execute("SELECT json_serialize_sql(?)", [statement]).fetchall()
+    _refuse_writing_nodes(tree)
 
 
-def _reads(connection: duckdb.DuckDBPyConnection, statement: str) -> bool:
-    """True if all nodes of the statement's parse tree are those of queries, at every depth.
+def _refuse_writing_nodes(tree: str) -> None:
+    """Raise ConfigError unless all nodes of a statement's parse tree are those of queries, at every depth.
 
     The tree is searched as text: as objects it takes a hundred times the statement's memory, and a deep one has no end
     within Python's recursion. Quotes within strings are escaped in JSON, so no string looks like the type of a node.
     """
-    ((tree,),) = connection.execute("SELECT json_serialize_sql(?)", [statement]).fetchall()
     kinds = set(_NODE_TYPE.findall(tree))
-    return tree.startswith(_PARSED) and bool(kinds) and kinds <= _READ
+    if not (tree.startswith(_PARSED) and kinds and kinds <= _READ):
+        raise refused("SELECT and other statements that read")
+    for name in _FUNCTION_NAME.findall(tree):
+        if name.lower() in _RUN_A_TEXT:
+            raise refused("statements without functions that run a text as SQL", name)
