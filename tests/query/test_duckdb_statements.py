@@ -2,6 +2,8 @@
 
 import re
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -17,6 +19,9 @@ from kafka_lagoon.query.duckdb_statements import refuse_all_but_a_query
         "EXPLAIN SELECT 1",
         "/* a */ -- b\nEXPLAIN ANALYZE SELECT 1",
         ";EXPLAIN (FORMAT json) SELECT 1",
+        "EXPLAIN (FORMAT 'json', ANALYZE) SELECT 1",
+        "EXPLAIN (SELECT 1);",
+        "/*/ a **/--\rEXPLAIN /* b /* c */ */ SELECT 1",
         "SELECT 1" + "+1" * 900,
         "SELECT * FROM " + "(SELECT * FROM " * 400 + "t" + ")" * 400,
         """SELECT '"type":"DELETE_NODE"' AS "type", '"' || '"type":"COPY_NODE"'""",
@@ -75,6 +80,29 @@ def test_every_table_function_is_known() -> None:
     functions = duckdb.sql("SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'")
     unknown = [name for (name,) in functions.fetchall() if not reading.fullmatch(name) and not others.fullmatch(name)]
     assert not unknown
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "/* /* */ EXPLAIN SELECT '*/ EXPLAIN ANALYZE COPY (SELECT 1) TO $${file}$$ --'",
+        "-- a\rEXPLAIN ANALYZE COPY (SELECT 1) TO $${file}$$ /*\nEXPLAIN SELECT 1 --*/",
+        "EXPLAIN (FORMAT json /* ) SELECT '*/ , ANALYZE) COPY (SELECT 1) TO $${file}$$ --'",
+        "EXPLAIN (FORMAT json -- ) SELECT '\n , ANALYZE) COPY (SELECT 1) TO $${file}$$ --'",
+        "EXPLAIN (ANALYZE $$) SELECT '$$) COPY (SELECT 1) TO $${file}$$ --'",
+        """EXPLAIN (ANALYZE ") SELECT '") COPY (SELECT 1) TO $${file}$$ --'""",
+        "EXPLAIN (ANALYZE 'a) SELECT 1 --') COPY (SELECT 1) TO $${file}$$",
+    ],
+)
+def test_an_explained_statement_is_the_one_that_runs(statement: str, tmp_path: Path) -> None:
+    """Comments and quotes cannot show the check another statement than DuckDB runs."""
+    file = tmp_path / "planted.csv"
+    connection = duckdb.connect()
+    with pytest.raises((ConfigError, duckdb.Error)):
+        refuse_all_but_a_query(connection, statement.format(file=file))
+    with suppress(duckdb.Error):
+        connection.sql(statement.format(file=file)).fetchall()
+        assert file.exists(), "not a statement that would write"
 
 
 @pytest.mark.parametrize("before", ["/**/" * 40 + "*/", "/* /* */ */" + "/**/" * 5_000])
