@@ -27,7 +27,8 @@ def register(spark: "SparkSession", warehouse: str) -> None:
 def register_duckdb(connection: "DuckDBPyConnection", warehouse: str) -> None:
     """Create temporary views over the tables in a local folder for a connection to DuckDB, without Spark; times are in UTC.
 
-    They show the tables as they are now: call it again after a run. TableError if a table is gone or only Spark can read it.
+    They show the tables as they are now: call it again after a run. They replace temporary tables and views of the connection
+    that have their names. TableError if a table is gone or only Spark can read it.
     Leave TimeZone as it is set then: times that Spark has written as INT96 have no zone, and would move with it.
     """
     from kafka_lagoon.query.duckdb_engine import make_available  # noqa: PLC0415  not for those who use Spark
