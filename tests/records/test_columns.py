@@ -387,6 +387,13 @@ def test_a_batch_that_ends_before_the_range_repeats_nothing():
     assert_equal(wrong + lines(5, base_offset=1), from_offset=3, aborted=[(1, 0)])
 
 
+def test_a_base_offset_that_no_batch_can_have():
+    """Such a batch is corrupt up to the end of the range; counted by its own offset, it was passed without a word."""
+    _, decoding = fast(Batch(base_offset=2**63 - 1).write(), from_offset=3, to_offset=10)
+    (problem,) = decoding.problems
+    assert (problem.base_offset, problem.last_offset, decoding.next_offset, decoding.counts.corrupt) == (3, 9, 10, 7)
+
+
 def test_aborted_and_open_transactions_are_flagged():
     """read_uncommitted keeps aborted records; for transactions that were open when the range was planned the flag is null."""
     raw = transaction(0) + marker(2, 1, ABORT).write() + transaction(3, 2) + lines(1, base_offset=5) + transaction(6, 3)

@@ -218,15 +218,17 @@ def _add(state: int, field: int, amount: int) -> None:
 @inlined
 def _end(table: int, index: int, state: int) -> int:
     """The offset after a batch's last one. If the last offset is not trusted, the next batch's base offset is taken."""
-    end = get(entry_at(table, index), layout.LAST_OFFSET) + 1
+    to_offset = get(state, layout.TO_OFFSET)
+    # Not `last + 1`: a wrong last offset may be the largest int64.
+    end = min(get(entry_at(table, index), layout.LAST_OFFSET), to_offset - 1) + 1
     is_followed = (
         index + 1 < get(state, layout.BATCHES) and get(entry_at(table, index + 1), layout.MAGIC) == layout.CURRENT_MAGIC
     )
     if get(entry_at(table, index), layout.DISPOSITION) == layout.UNTRUSTED and is_followed:
         following = get(entry_at(table, index + 1), layout.BASE_OFFSET)
         if following > min(get(entry_at(table, index), layout.BASE_OFFSET), get(state, layout.NEXT_OFFSET)):
-            end = following
-    return min(end, get(state, layout.TO_OFFSET))
+            end = min(following, to_offset)
+    return end
 
 
 @inlined

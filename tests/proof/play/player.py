@@ -160,7 +160,8 @@ class Player:
             described = reader.describe([topic.name for topic in topics]).values()
             in_sync = all(len(one.isr) == len(one.replicas) for topic in described for one in topic.partitions)
             stable = reader.ends(topics, IsolationLevel.READ_COMMITTED)
-            return in_sync and stable == reader.ends(topics, IsolationLevel.READ_UNCOMMITTED)
+            is_over = time.monotonic() > self.topics.markers_until
+            return is_over and in_sync and stable == reader.ends(topics, IsolationLevel.READ_UNCOMMITTED)
         return False
 
     def remove_topics(self) -> None:

@@ -17,11 +17,12 @@ from confluent_kafka.admin import (
 from tests.integration import every_broker
 from tests.integration.state import commit
 from tests.proof.evidence import Partition
-from tests.proof.load import LiveTopic, Load
+from tests.proof.load import TRANSACTION_TIMEOUT_MS, LiveTopic, Load
 from tests.proof.oracle import topic_id
 from tests.proof.play.world import TIMEOUT_S, World, retried
 
 QUIET, READERS, QUIET_PARTITIONS, QUIET_RECORDS, QUIET_COMMIT = "quiet", "readers", 3, 40, 15
+_MARKERS_WRITTEN_S = 5  # after a transaction's timeout
 CONFIGS = {
     "plain": {},
     "transactional": {},
@@ -55,6 +56,7 @@ class Topics:
         self.names: dict[str, str] = {}
         self.deleted: dict[str, int] = {}
         self._loaded = 0
+        self.markers_until = 0.0  # by the monotonic clock: until then a marker may be written to a topic that is quiet
 
     def prepare(self) -> None:
         """Make the topic and the group that never change."""
@@ -105,6 +107,8 @@ class Topics:
             future.result(30)
         every_broker.has_forgotten_topics(world.servers, [old.name])
         self._create(topic, old.kind, old.partitions)
+        # The last transaction of a load is left to its timeout. Its marker goes to the topic that has the name by then.
+        self.markers_until = time.monotonic() + TRANSACTION_TIMEOUT_MS / 1000 + _MARKERS_WRITTEN_S
         world.happened["topics re-created"] += 1
 
     def grow(self, topic: str, by: int) -> None:
