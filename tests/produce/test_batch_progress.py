@@ -62,7 +62,7 @@ def transactions(count: int) -> tuple[Transaction, ...]:
 
 @pytest.mark.parametrize(("count", "sizes"), [(0, [0]), (1, [1]), (100, [100]), (101, [100, 1]), (250, [100, 100, 50])])
 def test_transactions_are_divided_among_groups(monkeypatch: pytest.MonkeyPatch, count: int, sizes: list[int]) -> None:
-    """What groups keep together is the whole; a group may still have a part of an earlier batch, which is not of it."""
+    """The parts of all groups are the whole. A group may still have a part of an earlier batch, which does not count."""
     progress = BatchProgress(series="s", number=4, topic="t", records=7, open_transactions=transactions(count))
     parts = batch_progress._parts(progress)
     assert [len(part.open_transactions) for part in parts] == sizes

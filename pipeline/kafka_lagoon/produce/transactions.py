@@ -12,11 +12,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kafka_lagoon.admin.transactions import describe_transactions
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.client.routes import ByCoordinator
-from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
+from kafka_lagoon.client.routing import ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.frozen import frozen
@@ -26,15 +25,11 @@ from kafka_lagoon.produce.transaction_requests import (
     ask_group,
     commit_codes,
     failed,
-    know_coordinator,
     raise_if_ended,
 )
 from kafka_lagoon.protocol.error_codes import (
     INVALID_TXN_STATE,
     OPERATION_NOT_ATTEMPTED,
-    PRODUCER_FENCED,
-    TRANSACTIONAL_ID_NOT_FOUND,
-    error_code,
 )
 from kafka_lagoon.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
 from kafka_lagoon.protocol.messages.add_partitions_to_txn import (
@@ -43,7 +38,6 @@ from kafka_lagoon.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
-from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS, ONGOING, DescribedTransaction
 from kafka_lagoon.protocol.messages.end_txn import ABORT, COMMIT, END_TXN, EndTxnRequest, EndTxnResponse
 from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
 from kafka_lagoon.protocol.messages.init_producer_id import (
@@ -139,50 +133,6 @@ def init_transactions(
         timeout_ms=timeout_ms,
         is_implicit=transaction_version(cluster) >= _IMPLICIT,
     )
-
-
-def is_open(cluster: Cluster, transactional_id: str, deadline: Deadline) -> bool:
-    """True if a transaction is open and has partitions. False with brokers before Kafka 3.0, which cannot be asked."""
-    described = _described(cluster, transactional_id, deadline)
-    return any(now.transaction_state == ONGOING for now in described.answers.values())
-
-
-def is_known(cluster: Cluster, transactional_id: str, deadline: Deadline) -> bool | None:
-    """True if the coordinator knows a transactional id; None with brokers before Kafka 3.0, which cannot be asked.
-
-    InitProducerId makes it known. It is forgotten when it was not used for transactional.id.expiration.ms.
-    """
-    described = _described(cluster, transactional_id, deadline)
-    return None if any(failure.is_too_old for failure in described.failures.values()) else bool(described.answers)
-
-
-def _described(cluster: Cluster, transactional_id: str, deadline: Deadline) -> Gathered[str, DescribedTransaction]:
-    """The description of a transactional id; TransactionFailed for failures, unless it is not known or brokers are too old."""
-    know_coordinator(cluster, transactional_id, TRANSACTION, transactional_id, deadline)
-    described = describe_transactions(cluster, [transactional_id], deadline)
-    for failure in described.failures.values():
-        if not failure.is_too_old and failure.code != TRANSACTIONAL_ID_NOT_FOUND:
-            raise failed(transactional_id, failure)
-    return described
-
-
-def refuse_if_fenced(cluster: Cluster, transaction: Transaction, deadline: Deadline) -> None:
-    """Raise TransactionFailed if another producer has the transactional id by now, or if its coordinator does not answer.
-
-    Brokers before Kafka 3.0 describe no transactions, so there it does nothing.
-    """
-    name = transaction.transactional_id
-    know_coordinator(cluster, name, TRANSACTION, name, deadline)
-    described = describe_transactions(cluster, [name], deadline)
-    for failure in described.failures.values():
-        if not failure.is_too_old:
-            raise failed(name, failure, transaction.timeout_ms)
-    for now in described.answers.values():
-        if (now.producer_id, now.producer_epoch) != (transaction.producer_id, transaction.epoch):
-            fenced = error_code(PRODUCER_FENCED)
-            raise TransactionFailed(
-                name, DESCRIBE_TRANSACTIONS.name, fenced.name, fenced.code, "another producer has it"
-            )
 
 
 def add_partitions(

@@ -9,7 +9,7 @@ from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import BrokerError, TargetChanged
 from kafka_lagoon.fetch.ranges import LogBounds
-from kafka_lagoon.produce.transactions import is_known
+from kafka_lagoon.produce.transaction_state import is_known
 from kafka_lagoon.protocol.error_codes import UNSTABLE_OFFSET_COMMIT
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafka_lagoon.topic_partition import TopicPartition

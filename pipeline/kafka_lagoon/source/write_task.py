@@ -22,7 +22,8 @@ from kafka_lagoon.produce.arrow_writer import ArrowWriter, WriteOptions
 from kafka_lagoon.produce.producer_state import ProducerState
 from kafka_lagoon.produce.sequences import init_producer_id
 from kafka_lagoon.produce.targets import describe_targets
-from kafka_lagoon.produce.transactions import Transaction, abort, init_transactions, is_open, refuse_if_fenced
+from kafka_lagoon.produce.transaction_state import is_open, refuse_if_fenced
+from kafka_lagoon.produce.transactions import Transaction, abort, init_transactions
 from kafka_lagoon.protocol.error_codes import OUT_OF_ORDER_SEQUENCE_NUMBER
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS
 from kafka_lagoon.source.sink import CURE_OF_SHARING, MicroBatch, Sink, SparkTask, TaskFailed, TaskWritten

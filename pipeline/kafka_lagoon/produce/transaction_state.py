@@ -1,0 +1,56 @@
+"""Asks the coordinator of a transactional id about its transaction: open, known, or of another producer by now (KIP-664)."""
+
+from kafka_lagoon.admin.transactions import describe_transactions
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.routing import Gathered
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import TransactionFailed
+from kafka_lagoon.produce.transaction_requests import failed, know_coordinator
+from kafka_lagoon.produce.transactions import Transaction
+from kafka_lagoon.protocol.error_codes import PRODUCER_FENCED, TRANSACTIONAL_ID_NOT_FOUND, error_code
+from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS, ONGOING, DescribedTransaction
+from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
+
+
+def is_open(cluster: Cluster, transactional_id: str, deadline: Deadline) -> bool:
+    """True if a transaction is open and has partitions. False with brokers before Kafka 3.0, which cannot be asked."""
+    described = _described(cluster, transactional_id, deadline)
+    return any(now.transaction_state == ONGOING for now in described.answers.values())
+
+
+def is_known(cluster: Cluster, transactional_id: str, deadline: Deadline) -> bool | None:
+    """True if the coordinator knows a transactional id; None with brokers before Kafka 3.0, which cannot be asked.
+
+    InitProducerId makes it known. It is forgotten when it was not used for transactional.id.expiration.ms.
+    """
+    described = _described(cluster, transactional_id, deadline)
+    return None if any(failure.is_too_old for failure in described.failures.values()) else bool(described.answers)
+
+
+def _described(cluster: Cluster, transactional_id: str, deadline: Deadline) -> Gathered[str, DescribedTransaction]:
+    """The description of a transactional id; TransactionFailed for failures, unless it is not known or brokers are too old."""
+    know_coordinator(cluster, transactional_id, TRANSACTION, transactional_id, deadline)
+    described = describe_transactions(cluster, [transactional_id], deadline)
+    for failure in described.failures.values():
+        if not failure.is_too_old and failure.code != TRANSACTIONAL_ID_NOT_FOUND:
+            raise failed(transactional_id, failure)
+    return described
+
+
+def refuse_if_fenced(cluster: Cluster, transaction: Transaction, deadline: Deadline) -> None:
+    """Raise TransactionFailed if another producer has the transactional id by now, or if its coordinator does not answer.
+
+    Brokers before Kafka 3.0 describe no transactions, so there it does nothing.
+    """
+    name = transaction.transactional_id
+    know_coordinator(cluster, name, TRANSACTION, name, deadline)
+    described = describe_transactions(cluster, [name], deadline)
+    for failure in described.failures.values():
+        if not failure.is_too_old:
+            raise failed(name, failure, transaction.timeout_ms)
+    for now in described.answers.values():
+        if (now.producer_id, now.producer_epoch) != (transaction.producer_id, transaction.epoch):
+            fenced = error_code(PRODUCER_FENCED)
+            raise TransactionFailed(
+                name, DESCRIBE_TRANSACTIONS.name, fenced.name, fenced.code, "another producer has it"
+            )
