@@ -28,11 +28,11 @@ _FUNCTION_NAME = re.compile(r'"function_name":"(\w+)"')
 _PARSED, _NODE_TYPE = '{"error":false,', re.compile(r'"type":"(\w+_NODE)"')
 # EXPLAIN with its options, and what may be before it. This is cut off and not checked, so it matches only text that DuckDB's
 # lexer divides in the same way: no comment within a comment (DuckDB nests them), only words among options, quoted or not, and
-# comments that end at a carriage return, too. Comments are passed for good: a pattern that tries each shorter and longer
-# takes twice the time for every further comment.
-_COMMENT = r"--[^\r\n]*+[\r\n]|/\*(?:[^/*]|/(?!\*)|\*(?!/))*+\*/"
-_OPTIONS = r"\((?:[\w\s,]|'\w*')*+\)(?=[\s;]*[^\s;])"
-_EXPLAIN = re.compile(rf"(?:[\s;]|{_COMMENT})*+explain\b(?:\s*analyze\b|\s*{_OPTIONS})?", re.IGNORECASE)
+# comments that end at a carriage return, too. Comments are passed for good, by atomic groups: a pattern that tries each shorter
+# and longer takes twice the time for every further comment. Python before 3.11.5 misses matches of possessive groups.
+_COMMENT = r"--[^\r\n]*+[\r\n]|(?>/\*(?:(?!/\*)[\s\S])*?\*/)"
+_OPTIONS = r"\((?>(?:[\w\s,]|'\w*')*)\)(?=[\s;]*[^\s;])"
+_EXPLAIN = re.compile(rf"(?>(?:[\s;]|{_COMMENT})*)explain\b(?:\s*analyze\b|\s*{_OPTIONS})?", re.IGNORECASE)
 
 
 def refuse_all_but_a_query(connection: duckdb.DuckDBPyConnection, statement: str) -> None:

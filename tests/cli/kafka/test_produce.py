@@ -48,7 +48,7 @@ def refuse(code: int, **fields: Any) -> Altered:
     def change(response: Any) -> Any:
         for topic in response.responses:
             for answer in topic.partition_responses:
-                answer.error_code = code
+                answer.error_code, answer.base_offset = code, -1  # as brokers do that append nothing
                 for name, value in fields.items():
                     setattr(answer, name, value)
         return response
