@@ -29,12 +29,17 @@ def is_known(cluster: Cluster, transactional_id: str, deadline: Deadline) -> boo
 
 def _described(cluster: Cluster, transactional_id: str, deadline: Deadline) -> Gathered[str, DescribedTransaction]:
     """The description of a transactional id; TransactionFailed for failures, unless it is not known or brokers are too old."""
-    know_coordinator(cluster, transactional_id, TRANSACTION, transactional_id, deadline)
-    described = describe_transactions(cluster, [transactional_id], deadline)
+    described = _answer_about(cluster, transactional_id, deadline)
     for failure in described.failures.values():
         if not failure.is_too_old and failure.code != TRANSACTIONAL_ID_NOT_FOUND:
             raise failed(transactional_id, failure)
     return described
+
+
+def _answer_about(cluster: Cluster, transactional_id: str, deadline: Deadline) -> Gathered[str, DescribedTransaction]:
+    """The answer of the coordinator, which is looked up first."""
+    know_coordinator(cluster, transactional_id, TRANSACTION, transactional_id, deadline)
+    return describe_transactions(cluster, [transactional_id], deadline)
 
 
 def refuse_if_fenced(cluster: Cluster, transaction: Transaction, deadline: Deadline) -> None:
@@ -43,8 +48,7 @@ def refuse_if_fenced(cluster: Cluster, transaction: Transaction, deadline: Deadl
     Brokers before Kafka 3.0 describe no transactions, so there it does nothing.
     """
     name = transaction.transactional_id
-    know_coordinator(cluster, name, TRANSACTION, name, deadline)
-    described = describe_transactions(cluster, [name], deadline)
+    described = _answer_about(cluster, name, deadline)
     for failure in described.failures.values():
         if not failure.is_too_old:
             raise failed(name, failure, transaction.timeout_ms)

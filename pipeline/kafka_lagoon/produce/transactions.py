@@ -27,10 +27,7 @@ from kafka_lagoon.produce.transaction_requests import (
     failed,
     raise_if_ended,
 )
-from kafka_lagoon.protocol.error_codes import (
-    INVALID_TXN_STATE,
-    OPERATION_NOT_ATTEMPTED,
-)
+from kafka_lagoon.protocol.error_codes import INVALID_TXN_STATE, OPERATION_NOT_ATTEMPTED
 from kafka_lagoon.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
 from kafka_lagoon.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
