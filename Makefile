@@ -79,12 +79,12 @@ kernels: packages # without them the first fetch or ingest waits for them
 	-@$(BIN)/lagoon path kernels > /dev/null
 
 kafka: $(if $(wildcard $(READY)),,delta)
-	@echo "Fetching Kafka 4.3.1, and archiving its classes, once"
-	@$(BIN)/python -m kafka_lagoon.jars kafka-4.3.1 > /dev/null
+	@echo "Fetching Kafka 4.4.0, and archiving its classes, once"
+	@$(BIN)/python -m kafka_lagoon.jars kafka-4.4.0 > /dev/null
 	-@$(BIN)/python -m kafka_lagoon.sandbox.archive
 	@touch $(KAFKA)
 
-$(KAFKA): pipeline/kafka_lagoon/jars/locks/kafka-4.3.1.lock | $(READY) # for the demo and for tests
+$(KAFKA): pipeline/kafka_lagoon/jars/locks/kafka-4.4.0.lock | $(READY) # for the demo and for tests
 	@[ $@ -nt $< ] || $(MAKE) --no-print-directory kafka
 
 demo: $(READY) $(KAFKA) ## two snapshots and two ingests of a real three-broker Kafka, and what changed between them

@@ -125,7 +125,7 @@ def tools() -> Iterator[ToolsOfReleases]:
 
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory, tools: ToolsOfReleases) -> Iterator[LocalKafka]:
-    """Three brokers of Kafka 4.3.1 in three racks."""
+    """Three brokers of Kafka 4.4.0 in three racks."""
     nearest = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}  # KIP-392
     with LocalKafka(tmp_path_factory.mktemp("kafka"), racks=("a", "b", "c"), properties=nearest) as cluster:
         yield tools.give_to(cluster)
@@ -208,8 +208,8 @@ def bucket(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(scope="session")
 def secured(tmp_path_factory: pytest.TempPathFactory, tools: ToolsOfReleases) -> Iterator[Secured]:
-    """One broker of Kafka 4.3.1 with listeners of every kind that clients must authenticate at."""
-    with secured_kafka(tmp_path_factory.mktemp("secured"), "4.3.1") as broker:
+    """One broker of Kafka 4.4.0 with listeners of every kind that clients must authenticate at."""
+    with secured_kafka(tmp_path_factory.mktemp("secured"), "4.4.0") as broker:
         tools.give_to(broker.kafka)
         yield broker
 
@@ -230,7 +230,7 @@ def secured_282(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 @pytest.fixture(scope="session")
 def administered(tmp_path_factory: pytest.TempPathFactory, tools: ToolsOfReleases) -> Iterator[Administered]:
-    """Three brokers of Kafka 4.3.1 for tests that alter the cluster, with permissions."""
+    """Three brokers of Kafka 4.4.0 for tests that alter the cluster, with permissions."""
     with administered_kafka(tmp_path_factory.mktemp("administered"), tools.of(DEFAULT_VERSION)) as cluster:
         yield cluster
 

@@ -52,7 +52,7 @@ def test_metadata_version_decides_where_apis_do_not(level: int, expected: str) -
         ([ZK_251, ZK_241, ZK_282], "2.4 to 2.8"),
         ([ZK_241, {}], "2.4"),
         ([LISTS["3.9.2", "kraft"], LISTS["3.9.2", "zookeeper"]], "3.9"),
-        ([LISTS["4.3.1", "kraft"], LISTS["4.3.1", "kraft"] | {3: (0, 99)}], "4.3 or newer"),
+        ([LISTS["4.4.0", "kraft"], LISTS["4.4.0", "kraft"] | {3: (0, 99)}], "4.4 or newer"),
         ([LISTS["4.0.0", "kraft"], LISTS["4.0.1", "kraft"]], "4.0"),
     ],
 )
@@ -67,12 +67,12 @@ def test_several_brokers(lists: Sequence[Listed], expected: str | None) -> None:
         # A vendor's own APIs do not change the release.
         (ZK_241 | {10_000: (0, 3)}, "2.4"),
         # An API and a version that are newer than all known releases.
-        (LISTS["4.3.1", "kraft"] | {94: (0, 0)}, "newer than 4.3"),
-        (LISTS["4.3.1", "kraft"] | {18: (0, 5), 28: (0, 6)}, "newer than 4.3"),
+        (LISTS["4.4.0", "kraft"] | {95: (0, 0)}, "newer than 4.4"),
+        (LISTS["4.4.0", "kraft"] | {18: (0, 6), 28: (0, 7)}, "newer than 4.4"),
         # All APIs of 2.4 for clients, and one that was added in 3.0.
         (ZK_241 | {66: (0, 0)}, "between 2.4 and 3.0"),
-        # A broker of 4.3 with a controller of 4.1 offers the common APIs if it forwards requests.
-        (LISTS["4.3.1", "kraft"] | {80: LISTS["4.1.1", "kraft"][80]}, "between 4.1 and 4.3"),
+        # A broker of 4.4 with a controller of 4.1 offers the common APIs if it forwards requests.
+        (LISTS["4.4.0", "kraft"] | {80: LISTS["4.1.1", "kraft"][80]}, "between 4.1 and 4.4"),
         # 2.4 without an API that only brokers use.
         ({key: one for key, one in ZK_241.items() if key != 4}, "close to 2.4"),
         # Fewer APIs than 0.11: it is only known that no API is newer than 3.1.

@@ -25,7 +25,7 @@ _WAYS = {
 
 def run() -> Findings:
     """Time a new client up to its first metadata, for each security mode."""
-    with tempfile.TemporaryDirectory() as folder, secured_kafka(Path(folder), "4.3.1") as secured:
+    with tempfile.TemporaryDirectory() as folder, secured_kafka(Path(folder), "4.4.0") as secured:
         return Findings(comparisons=list(_compared(secured)))
 
 

@@ -191,7 +191,7 @@ def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Conn
     frame = bytes.fromhex("00000010 00000000 0023 00000001 0012 0000 0002".replace(" ", ""))
     state.faults.append(Fault(API_VERSIONS_KEY, Raw(frame), times=1))
     cluster = connect()
-    assert [version for _, key, version in state.requests if key == API_VERSIONS_KEY][:2] == [4, 2]
+    assert [version for _, key, version in state.requests if key == API_VERSIONS_KEY][:2] == [5, 2]
     assert sorted(cluster.brokers) == [1, 2, 3]
 
 

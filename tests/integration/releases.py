@@ -11,7 +11,7 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
 from tests.integration import kafka_tools as tools
 
-NEWEST, OLDER, OLDEST = "4.3.1", "3.9.2", "2.8.2"
+NEWEST, OLDER, OLDEST = "4.4.0", "3.9.2", "2.8.2"
 
 # Packages of a release's tools that differ from those of the newest release.
 API_VERSIONS = "org.apache.kafka.tools.BrokerApiVersionsCommand"

@@ -65,7 +65,7 @@ OLD_TOPICS = [*OLD, OLD_APPEND_TIME, *OLD_COMPACTED]
 
 @pytest.fixture(scope="module")
 def new_logs(kafka: LocalKafka) -> Iterator[Mapping[str, Log]]:
-    """Logs of Kafka 4.3.1; the JVM with open transactions lives until the tests end."""
+    """Logs of Kafka 4.4.0; the JVM with open transactions lives until the tests end."""
     with java_producers(kafka) as java:
         for topic, codec in zip(COMPACTED, ("none", "lz4"), strict=True):
             compacted(kafka, java, topic, codec)

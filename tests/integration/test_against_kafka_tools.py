@@ -44,7 +44,7 @@ def consumers_of(snapshot: Snapshot) -> dict[str, ConsumerGroupRow]:
 
 
 YEAR_10000_MS = 253_402_300_800_000
-THREE_BROKERS, OLDER = "4.3.1, three brokers", "3.9.2, one broker"
+THREE_BROKERS, OLDER = "4.4.0, three brokers", "3.9.2, one broker"
 
 
 @pytest.fixture(scope="module", params=[THREE_BROKERS, pytest.param(OLDER, marks=pytest.mark.proof)])

@@ -21,9 +21,9 @@ import org.apache.kafka.common.record.internal.MutableRecordBatch;
 import org.apache.kafka.common.record.internal.Record;
 import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.common.record.internal.SimpleRecord;
-import org.apache.kafka.common.utils.BufferSupplier;
-import org.apache.kafka.common.utils.ByteBufferOutputStream;
-import org.apache.kafka.common.utils.CloseableIterator;
+import org.apache.kafka.common.utils.internals.BufferSupplier;
+import org.apache.kafka.common.utils.internals.ByteBufferOutputStream;
+import org.apache.kafka.common.utils.internals.CloseableIterator;
 
 /** Batches to bytes and back by MemoryRecords, many in one call: a call from Python for each record costs 0.1 ms. */
 public class Batches {
@@ -100,11 +100,11 @@ public class Batches {
             }
         };
         ByteBuffer left = ByteBuffer.allocate(2 * records.sizeInBytes() + 1024);
-        // Before 4.0 the method also took the partition and a size, both for its log messages.
+        // Before 4.0 the method also took the partition and a size, both for its log messages; since 4.4 a size again.
         for (Method method : MemoryRecords.class.getMethods()) {
             if (!method.getName().equals("filterTo")) continue;
-            MemoryRecords.FilterResult result = (MemoryRecords.FilterResult) (method.getParameterCount() == 3
-                ? method.invoke(records, filter, left, BufferSupplier.NO_CACHING)
+            MemoryRecords.FilterResult result = (MemoryRecords.FilterResult) (method.getParameterCount() == 4
+                ? method.invoke(records, filter, left, BufferSupplier.NO_CACHING, 1 << 20)
                 : method.invoke(records, new TopicPartition("t", 0), filter, left, 1 << 20, BufferSupplier.NO_CACHING));
             left = result.outputBuffer();
         }

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kafka_lagoon.jars.locked_jars import jar_paths
 
-KAFKAS = ("4.3.1", "3.9.2")
+KAFKAS = ("4.4.0", "3.9.2")
 
 
 @cache  # a thousand tests use it, and jars are verified at each lookup

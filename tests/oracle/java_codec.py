@@ -21,6 +21,8 @@ from kafka_lagoon.wire.primitives import uuid_bytes
 from kafka_lagoon.wire.schema import Array, Blob, Field, Kind, Nested, Scalar, fields_of
 from tests.java_gateway import SHORT_LIVED, java_gateway
 from tests.java_source import compile_java
+from tests.oracle.jars import KAFKAS
+from tests.oracle.schemas import RENAMED
 
 _MESSAGES = "org.apache.kafka.common.message"
 _ODD_NAMES = {"kraft_version_feature": "kRaftVersionFeature"}
@@ -45,7 +47,7 @@ class JavaCodec:
 
     def encode(self, examples: Iterable[Example]) -> list[bytes | None]:
         """Return the bytes that Kafka writes for each message, None if it refuses to."""
-        items = [(one.name, one.made_in, one.version, one.message) for one in examples]
+        items = [(one.name, one.made_in, one.version, self._renamed(one.name, one.message)) for one in examples]
         answers = json.loads(self.jvm.Messages.encode(json.dumps(items)))
         return [None if raw is None else base64.b64decode(raw)[_PREFIX:] for raw in answers]
 
@@ -56,7 +58,15 @@ class JavaCodec:
         """
         items = [(name, version, base64.b64encode(raw).decode()) for raw in encoded]
         answers: list[Any] = json.loads(self.jvm.Messages.decode(json.dumps(items)))
-        return answers
+        return [self._renamed(name, one, back=True) if isinstance(one, dict) else one for one in answers]
+
+    def _renamed(self, name: str, message: Mapping[str, Any], *, back: bool = False) -> Mapping[str, Any]:
+        """Return a message with the names of this release, or with the newest ones."""
+        if self.kafka == KAFKAS[0]:
+            return message
+        pairs = [(old, new) for (of, old), new in RENAMED.items() if name == f"{of}Data"]
+        names = {_lower(old if back else new): _lower(new if back else old) for old, new in pairs}
+        return {names.get(field, field): value for field, value in message.items()}
 
     def request_headers(self, frames: Iterable[bytes]) -> list[list[Any]]:
         """Return key, version, correlation id, client id, and start of the body, of frames without their length."""
@@ -84,6 +94,10 @@ def java_codec(kafka: str) -> Iterator[JavaCodec]:
         folders = [Path(classes), *jars]
         with java_gateway(folders, "-Xmx256m", *SHORT_LIVED, enable_memory_management=False) as gateway:
             yield JavaCodec(gateway, kafka)
+
+
+def _lower(name: str) -> str:
+    return name[0].lower() + name[1:]
 
 
 @cache

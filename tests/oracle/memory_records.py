@@ -85,10 +85,12 @@ def java_records(kafka: str) -> Iterator[JavaRecords]:
 
 
 def _compile(folder: Path, jars: Sequence[Path], kafka: str) -> None:
-    """Compile the class; Kafka 3 has some classes in the parent package."""
+    """Compile the class; Kafka 3 has some classes in the parent packages."""
     source = _SOURCE.read_text()
     if kafka.startswith("3."):
-        source = source.replace("common.record.internal.", "common.record.")
+        source = source.replace("common.record.internal.", "common.record.").replace(
+            "common.utils.internals.", "common.utils."
+        )
     (folder / _SOURCE.name).write_text(source)
     compile_java(folder / _SOURCE.name, folder, jars)
 

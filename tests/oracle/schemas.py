@@ -14,6 +14,8 @@ from typing import Any
 
 NEWEST = 32767
 _NULL = "null"
+# Fields that the newest release calls otherwise, in which we follow it: message and old name, new name.
+RENAMED = {("TxnOffsetCommitRequest", "GenerationId"): "GenerationIdOrMemberEpoch"}
 _ZERO = {"bool": False, "float64": 0.0, "string": "", "bytes": b"", "records": b"", "uuid": bytes(16)}
 
 
@@ -67,6 +69,8 @@ def load(jar: Path, name: str) -> Mapping[str, Any]:
     schema: dict[str, Any] = json.loads(re.sub(r"(?m)^\s*//.*$", "", text))
     common = {one["name"]: one["fields"] for one in schema.get("commonStructs", ())}
     _expand(schema.get("fields", []), common)  # removed APIs have no versions
+    for field in schema.get("fields", ()):
+        field["name"] = RENAMED.get((name, field["name"]), field["name"])
     return schema
 
 

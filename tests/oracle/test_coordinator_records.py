@@ -86,8 +86,8 @@ def test_bytes(codecs: Sequence[JavaCodec], case: str) -> None:
     """Kafka's own classes read our bytes, and we read theirs."""
     name, number, version = _VALUES[case]
     kind = _COORDINATORS[name][number]
-    codec = codecs[KAFKAS.index("4.3.1")]
-    (schema,) = (value for found, _, value in _schemas(_jar("4.3.1", name)) if found == number)
+    codec = codecs[KAFKAS.index("4.4.0")]
+    (schema,) = (value for found, _, value in _schemas(_jar("4.4.0", name)) if found == number)
     package = "group" if "group" in name else "transaction"
     classes = getattr(codec.jvm.org.apache.kafka.coordinator, package).generated
     converter = getattr(classes, f"{schema['name']}JsonConverter")

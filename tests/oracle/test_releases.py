@@ -17,7 +17,7 @@ pytestmark = pytest.mark.java
 LISTENERS = {"zk": "ZK_BROKER", "kraft": "BROKER"}
 
 
-@pytest.fixture(scope="module", params=first(["4.3.1", "3.9.2", "2.8.2"]))
+@pytest.fixture(scope="module", params=first(["4.4.0", "3.9.2", "2.8.2"]))
 def release(request: pytest.FixtureRequest) -> Iterator[tuple[str, Any]]:
     """A release and a JVM with its code."""
     jars = jar_paths(f"kafka-{request.param}")

@@ -146,7 +146,7 @@ def test_headers_and_embedded_protocol(name: str, cls: type, versions: Versions,
 
 def _known_names() -> dict[int, str]:
     """Return every API of both jars, by its name in the newer one: 3.9 calls key 74 ListClientMetricsResources."""
-    return names(clients_jar("3.9.2")) | names(clients_jar("4.3.1"))
+    return names(clients_jar("3.9.2")) | names(clients_jar("4.4.0"))
 
 
 def test_names_of_all_apis() -> None:

@@ -24,7 +24,7 @@ TYPE, STATE, MEMBERS, PARTITIONS, KNOWN, LAG_BEFORE, LAG, CHANGE, LOST = range(9
 def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the standard output of one run of the demo."""
     cache = tmp_path_factory.mktemp("cache")
-    jar_paths("kafka-4.3.1")
+    jar_paths("kafka-4.4.0")
     (cache / "jars").symlink_to(cache_folder().absolute() / "jars")
     run = subprocess.run(
         [Path(sys.executable).parent / "lagoon", "demo"],

@@ -125,7 +125,7 @@ def test_taken_port_is_tried_elsewhere(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.proof
 @pytest.mark.kafka
-@pytest.mark.parametrize("version", ["4.3.1", pytest.param("2.8.2", marks=pytest.mark.proof)])
+@pytest.mark.parametrize("version", ["4.4.0", pytest.param("2.8.2", marks=pytest.mark.proof)])
 def test_no_broker_outlives_a_killed_parent(tmp_path: Path, version: str) -> None:
     """If the parent of brokers is killed, the brokers and their ZooKeeper end, too."""
     program = (
@@ -154,7 +154,7 @@ def test_release_on_zookeeper_comes_back(kafka_282: LocalKafka) -> None:
     assert any("kafka-clients-2.8.2.jar" in part for part in _command_line(kafka_282))
 
 
-@pytest.mark.parametrize("version", ["4.3.1", "2.8.2"])
+@pytest.mark.parametrize("version", ["4.4.0", "2.8.2"])
 def test_every_broker_has_every_listener(tmp_path: Path, version: str) -> None:
     """Beside the plain listener each listener has its own port, and a name that certificates can have."""
     listeners = (Listener("LOGIN", "SASL_SSL"), Listener("MUTUAL", "SSL"))

@@ -72,5 +72,5 @@ def test_api() -> None:
     never = Api(key=0, versions=Versions(0, 1), flexible=None, request=PingRequest, response=Point)
     assert never.name == "Ping"
     assert not any(never.is_flexible(version) for version in never.versions)
-    assert [API_VERSIONS.is_flexible(version) for version in API_VERSIONS.versions] == [False, False, False, True, True]
+    assert [API_VERSIONS.is_flexible(version) for version in API_VERSIONS.versions] == [False] * 3 + [True] * 3
     assert all(DESCRIBE_CLUSTER.is_flexible(version) for version in DESCRIBE_CLUSTER.versions)

@@ -148,7 +148,7 @@ def delete_groups(cluster: Cluster, group_ids: Sequence[str], deadline: Deadline
 def _read_deletions(response: DeleteGroupsResponse, _: Sequence[str]) -> Iterator[tuple[str, int, None, str | None]]:
     for result in response.results:
         has_members = result.error_code == NON_EMPTY_GROUP
-        message = "the group has members: stop them first" if has_members else None
+        message = "the group has members: stop them first" if has_members else result.error_message
         yield result.group_id, result.error_code, None, message
 
 
@@ -263,6 +263,8 @@ _APIS: Mapping[str, tuple[Api[Any, Any], Callable[[Sequence[str]], object]]] = {
     ),
     STREAMS: (
         STREAMS_GROUP_DESCRIBE,
-        lambda items: StreamsGroupDescribeRequest(group_ids=tuple(items), include_authorized_operations=False),
+        lambda items: StreamsGroupDescribeRequest(
+            group_ids=tuple(items), include_authorized_operations=False, include_topology_description=False
+        ),
     ),
 }

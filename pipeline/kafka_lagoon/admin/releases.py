@@ -34,7 +34,7 @@ class ReleaseRange:
     fits: bool
 
     def __str__(self) -> str:
-        """The range in words, e.g. `3.9`, `2.4 to 2.7`, `between 2.4 and 3.7`, `newer than 4.3`."""
+        """The range in words, e.g. `3.9`, `2.4 to 2.7`, `between 2.4 and 3.7`, `newer than 4.4`."""
         if self.lowest is None:
             return UNLIKE_ANY if self.highest == _NEWER else f"{RELEASES[self.highest]} or older"
         if self.lowest == _NEWER:

@@ -36,7 +36,7 @@ class Jar:
 
 
 def locked(lock: str) -> tuple[Jar, ...]:
-    """The jars of a lock file, e.g. `kafka-4.3.1`; JarsUnavailable names the lock files that exist."""
+    """The jars of a lock file, e.g. `kafka-4.4.0`; JarsUnavailable names the lock files that exist."""
     path = _LOCKS / f"{lock}.lock"
     if not path.is_file():
         known = ", ".join(sorted(path.stem for path in _LOCKS.glob("*.lock")))

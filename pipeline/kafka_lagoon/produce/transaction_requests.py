@@ -1,6 +1,6 @@
 """Sends the requests of a transaction to its coordinator and to those of groups, and explains their errors."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kafka_lagoon.client.cluster import Cluster
@@ -67,7 +67,7 @@ def ask_group(
         api=TXN_OFFSET_COMMIT,
         items=[group_id],
         build=lambda _: request,
-        read=lambda response, items: [(items[0], _retriable(code for _, code in commit_codes(response)), response)],
+        read=lambda response, items: [(items[0], _retriable(code for _, code in commit_codes(response, {})), response)],
         within=within,
         once=False,
     )
@@ -103,11 +103,12 @@ def added_codes(response: AddPartitionsToTxnResponse) -> Iterator[tuple[TopicPar
             yield TopicPartition(topic.name, partition.partition_index), partition.partition_error_code
 
 
-def commit_codes(response: TxnOffsetCommitResponse) -> Iterator[tuple[TopicPartition, int]]:
-    """The error code of each partition whose offset was to be committed."""
+def commit_codes(response: TxnOffsetCommitResponse, names: Mapping[bytes, str]) -> Iterator[tuple[TopicPartition, int]]:
+    """The error code of each partition whose offset was to be committed; `names` are those of topic ids."""
     for topic in response.topics:
+        name = topic.name or names.get(topic.topic_id, "")
         for partition in topic.partitions:
-            yield TopicPartition(topic.name, partition.partition_index), partition.error_code
+            yield TopicPartition(name, partition.partition_index), partition.error_code
 
 
 def raise_if_ended(api: Api[Any, Any], transactional_id: str, timeout_ms: int, codes: Iterable[int]) -> None:

@@ -1,4 +1,4 @@
-"""Lists the APIs that we implement, by key, and the names of all that Kafka 4.3 and 3.9 know."""
+"""Lists the APIs that we implement, by key, and the names of all that Kafka 4.4 and 3.9 know."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -70,9 +70,13 @@ from kafka_lagoon.protocol.messages.share_group_describe import SHARE_GROUP_DESC
 from kafka_lagoon.protocol.messages.share_group_heartbeat import SHARE_GROUP_HEARTBEAT
 from kafka_lagoon.protocol.messages.streams_group_describe import STREAMS_GROUP_DESCRIBE
 from kafka_lagoon.protocol.messages.streams_group_heartbeat import STREAMS_GROUP_HEARTBEAT
+from kafka_lagoon.protocol.messages.streams_group_topology_description_update import (
+    STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE,
+)
 from kafka_lagoon.protocol.messages.sync_group import SYNC_GROUP
 from kafka_lagoon.protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
 from kafka_lagoon.protocol.messages.unregister_broker import UNREGISTER_BROKER
+from kafka_lagoon.protocol.messages.unregister_controller import UNREGISTER_CONTROLLER
 from kafka_lagoon.protocol.messages.update_features import UPDATE_FEATURES
 from kafka_lagoon.protocol.messages.update_raft_voter import UPDATE_RAFT_VOTER
 from kafka_lagoon.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS
@@ -154,6 +158,8 @@ APIS: Mapping[int, Api[Any, Any]] = {
         DESCRIBE_SHARE_GROUP_OFFSETS,
         ALTER_SHARE_GROUP_OFFSETS,
         DELETE_SHARE_GROUP_OFFSETS,
+        STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE,
+        UNREGISTER_CONTROLLER,
     )
 }
 
@@ -173,6 +179,7 @@ GetTelemetrySubscriptions PushTelemetry AssignReplicasToDirs ListConfigResources
 ShareGroupHeartbeat ShareGroupDescribe ShareFetch ShareAcknowledge AddRaftVoter RemoveRaftVoter UpdateRaftVoter
 InitializeShareGroupState ReadShareGroupState WriteShareGroupState DeleteShareGroupState ReadShareGroupStateSummary
 StreamsGroupHeartbeat StreamsGroupDescribe DescribeShareGroupOffsets AlterShareGroupOffsets DeleteShareGroupOffsets
+StreamsGroupTopologyDescriptionUpdate UnregisterController
 """
 _NAMES = tuple(_NAMES_BY_KEY.split())
 

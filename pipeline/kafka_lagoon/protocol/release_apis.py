@@ -1,4 +1,4 @@
-"""Lists the versions of each API that brokers offer to clients, in every Kafka release from 0.11 to 4.3.
+"""Lists the versions of each API that brokers offer to clients, in every Kafka release from 0.11 to 4.4.
 
 One entry per API: its key, its name, the brokers that offer it, and the releases in which the range of versions changed.
 Brokers that run on ZooKeeper (`zk`, up to 3.9) and with KRaft (`kraft`, from 2.8 on) have an entry each where they differ.
@@ -9,7 +9,7 @@ tests/protocol/kafka_api_lists.txt.
 """
 
 _RELEASES = """
-0.11 1.0 1.1 2.0 2.1 2.2 2.3 2.4 2.5 2.6 2.7 2.8 3.0 3.1 3.2 3.3 3.4 3.5 3.6 3.7 3.8 3.9 4.0 4.1 4.2 4.3
+0.11 1.0 1.1 2.0 2.1 2.2 2.3 2.4 2.5 2.6 2.7 2.8 3.0 3.1 3.2 3.3 3.4 3.5 3.6 3.7 3.8 3.9 4.0 4.1 4.2 4.3 4.4
 """
 RELEASES = tuple(_RELEASES.split())
 
@@ -36,7 +36,7 @@ TABLE = """
 15 DescribeGroups               both  0.11:0-1 2.0:0-2 2.3:0-3 2.4:0-5 4.0:0-6
 16 ListGroups                   both  0.11:0-1 2.0:0-2 2.4:0-3 2.6:0-4 3.8:0-5
 17 SaslHandshake                both  0.11:0-0 1.0:0-1
-18 ApiVersions                  both  0.11:0-1 2.0:0-2 2.4:0-3 3.9:0-4
+18 ApiVersions                  both  0.11:0-1 2.0:0-2 2.4:0-3 3.9:0-4 4.4:0-5
 19 CreateTopics                 both  0.11:0-2 2.0:0-3 2.4:0-5 2.7:0-6 2.8:0-7 4.0:2-7
 20 DeleteTopics                 both  0.11:0-1 2.0:0-2 2.1:0-3 2.4:0-4 2.7:0-5 2.8:0-6 4.0:1-6
 21 DeleteRecords                both  0.11:0-0 2.0:0-1 2.6:0-2
@@ -51,7 +51,7 @@ TABLE = """
 26 EndTxn                       kraft 3.0:0-3 3.8:0-4 4.0:0-5
 27 WriteTxnMarkers              both  0.11:0-0 2.8:0-1 4.0:1-1 4.2:1-2
 28 TxnOffsetCommit              zk    0.11:0-0 2.0:0-1 2.1:0-2 2.5:0-3 3.8:0-4
-28 TxnOffsetCommit              kraft 3.0:0-3 3.8:0-4 4.0:0-5
+28 TxnOffsetCommit              kraft 3.0:0-3 3.8:0-4 4.0:0-5 4.4:0-6
 29 DescribeAcls                 zk    0.11:0-0 2.0:0-1 2.5:0-2 3.3:0-3
 29 DescribeAcls                 kraft 3.0:0-2 3.3:0-3 4.0:1-3
 30 CreateAcls                   zk    0.11:0-0 2.0:0-1 2.5:0-2 3.3:0-3
@@ -74,7 +74,7 @@ TABLE = """
 40 ExpireDelegationToken        kraft 3.6:0-2 4.0:1-2
 41 DescribeDelegationToken      zk    1.1:0-0 2.0:0-1 2.5:0-2 3.3:0-3
 41 DescribeDelegationToken      kraft 3.6:0-3 4.0:1-3
-42 DeleteGroups                 both  1.1:0-0 2.0:0-1 2.4:0-2
+42 DeleteGroups                 both  1.1:0-0 2.0:0-1 2.4:0-2 4.4:0-3
 43 ElectLeaders                 zk    2.2:0-0 2.4:0-2
 43 ElectLeaders                 kraft 3.0:0-2
 44 IncrementalAlterConfigs      both  2.3:0-0 2.4:0-1
@@ -118,9 +118,11 @@ TABLE = """
 85 WriteShareGroupState         kraft 3.9:-/0-0 4.1:0-0 4.2:0-1
 86 DeleteShareGroupState        kraft 3.9:-/0-0 4.1:0-0
 87 ReadShareGroupStateSummary   kraft 3.9:-/0-0 4.1:0-0 4.2:0-1
-88 StreamsGroupHeartbeat        both  4.1:-/0-0 4.2:0-0
-89 StreamsGroupDescribe         both  4.1:-/0-0 4.2:0-0
+88 StreamsGroupHeartbeat        both  4.1:-/0-0 4.2:0-0 4.4:0-1
+89 StreamsGroupDescribe         both  4.1:-/0-0 4.2:0-0 4.4:0-1
 90 DescribeShareGroupOffsets    both  4.1:0-0 4.2:0-1
 91 AlterShareGroupOffsets       both  4.1:0-0
 92 DeleteShareGroupOffsets      both  4.1:0-0
+93 StreamsGroupTopologyDescriptionUpdate both 4.4:0-0
+94 UnregisterController         both  4.4:0-0
 """

@@ -26,7 +26,7 @@ from kafka_lagoon.sandbox.tools import run_tool
 from kafka_lagoon.sandbox.watchdog import Watchdog
 from kafka_lagoon.sandbox.zookeeper import ZooKeeper
 
-DEFAULT_VERSION = "4.3.1"
+DEFAULT_VERSION = "4.4.0"
 _BEFORE_KRAFT = "2."
 _START_TIMEOUT_S = 120
 _STOP_TIMEOUT_S = 30

@@ -57,7 +57,7 @@ class SnapshotRow:
     software_version: str = column("Version of Kafka Lagoon that wrote the rows.")
     kafka_version_range: str | None = column(
         "Kafka release whose APIs the brokers list, or a range such as 2.8 to 3.9; between 2.4 and 3.0, or close "
-        "to 3.9, if no release has exactly the APIs that a broker lists; 4.3 or newer, newer than 4.3, 2.4 or "
+        "to 3.9, if no release has exactly the APIs that a broker lists; 4.4 or newer, newer than 4.4, 2.4 or "
         "older, or unlike any release for APIs of releases that are not known here; null if not known.",
         null_if=ALWAYS,
     )

@@ -30,7 +30,7 @@ LISTS = recorded()
 # The first supported release, releases that added APIs, the last with ZooKeeper, and the newest.
 RELEASES_ASKED = [
     *(("0.11.0.3", "zookeeper"), ("1.0.2", "zookeeper"), ("2.0.1", "zookeeper"), ("2.4.1", "zookeeper")),
-    *(("2.8.2", "zookeeper"), ("3.3.2", "kraft"), ("3.9.2", "zookeeper"), ("4.0.1", "kraft"), ("4.3.1", "kraft")),
+    *(("2.8.2", "zookeeper"), ("3.3.2", "kraft"), ("3.9.2", "zookeeper"), ("4.0.1", "kraft"), ("4.4.0", "kraft")),
 ]
 VERBS = (
     *("versions", "metadata", "health", "offsets", "offsets --at 2024-01-01", "groups", "describe-group", "lag g"),
@@ -126,7 +126,7 @@ def test_what_a_release_cannot_answer(
 
 def _check(shown: Shown, release: str, mode: str, verb: str) -> None:
     lines = [line for line in shown.err.splitlines() if not NOTE.fullmatch(line)]
-    if release == "4.3.1":
+    if release == "4.4.0":
         lines = [line for line in lines if "NOT_LISTED" not in line]
         assert lines == [], verb
         return

@@ -38,9 +38,9 @@ def test_brokers_that_differ_have_rows_of_their_own(state: FakeCluster, ask: Ask
     assert unknown[5_000] == ("UNKNOWN_API_5000", None)
     assert unknown[8] == ("OffsetCommit", None)
     assert [(one["broker_id"], one["release"]) for one in shown.rows("broker")] == [
-        (1, "4.3 or older"),
+        (1, "4.4 or older"),
         (2, UNLIKE_ANY),
-        (3, "4.3 or older"),
+        (3, "4.4 or older"),
     ]
     assert shown.rows("feature") == [
         {

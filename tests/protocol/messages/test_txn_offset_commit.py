@@ -31,6 +31,6 @@ def test_membership() -> None:
 
 def test_membership_is_not_ignorable() -> None:
     """A version without the member refuses it, since the commit would not be fenced."""
-    for request in (TxnOffsetCommitRequest(generation_id=1), TxnOffsetCommitRequest(member_id="m")):
+    for request in (TxnOffsetCommitRequest(generation_id_or_member_epoch=1), TxnOffsetCommitRequest(member_id="m")):
         with pytest.raises(EncodeError):
             encode(request, 2, False)

@@ -4,19 +4,23 @@ Any broker answers for itself, before authentication too, so this is the first r
 that does not know the requested version answers in v0, with error 35 and its own range for this API as the only entry
 (KIP-511). So that such an answer can be recognised, the response header is never flexible. Ranges may differ while
 brokers are upgraded one by one. Brokers 4.x list Produce from v0 on and close the connection on v0 to v2 (KAFKA-18659).
+In v5 a client may name the cluster and the broker that it means; any other broker answers error 129 (KIP-1242).
 """
 
 from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, String, Versions, struct, wire
 
 UNKNOWN_EPOCH = -1  # finalized_features says nothing
+ANY_BROKER = -1  # as node_id
 
 
 @struct
 class ApiVersionsRequest:
-    """The software that asks. Both must be letters, digits, dots and dashes, or the answer is error 42 (KIP-511)."""
+    """The software that asks, in letters, digits, dots and dashes, else error 42 (KIP-511), and the broker that it means."""
 
     client_software_name: String = wire(since=3, ignorable=True)
     client_software_version: String = wire(since=3, ignorable=True)
+    cluster_id: String | None = wire(since=5, default=None, ignorable=True)
+    node_id: Int32 = wire(since=5, default=ANY_BROKER, ignorable=True)
 
 
 @struct
@@ -62,7 +66,7 @@ class ApiVersionsResponse:
 
 API_VERSIONS = Api(
     key=18,
-    versions=Versions(0, 4),
+    versions=Versions(0, 5),
     flexible=3,
     request=ApiVersionsRequest,
     response=ApiVersionsResponse,

@@ -1,10 +1,10 @@
 """DeleteGroups (api key 42): delete groups of any type, with what they committed.
 
 The coordinator of each group answers. A group that has members is error 68, one that does not exist 69. Only what the
-group itself stored goes: any client may create the group again.
+group itself stored goes: any client may create the group again. From v3 on errors come with a text.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Versions, struct
+from kafka_lagoon.wire.schema import Api, Int16, Int32, String, Versions, struct, wire
 
 
 @struct
@@ -20,6 +20,7 @@ class DeletableGroupResult:
 
     group_id: String
     error_code: Int16
+    error_message: String | None = wire(since=3, default=None, ignorable=True)
 
 
 @struct
@@ -32,7 +33,7 @@ class DeleteGroupsResponse:
 
 DELETE_GROUPS = Api(
     key=42,
-    versions=Versions(0, 2),
+    versions=Versions(0, 3),
     flexible=2,
     request=DeleteGroupsRequest,
     response=DeleteGroupsResponse,

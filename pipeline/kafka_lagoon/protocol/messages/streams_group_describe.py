@@ -6,11 +6,19 @@ The coordinator of each group answers; a group that does not exist, or is of ano
   set. As long as it cannot work (state NotReady) it is as the members sent it.
 - One topic that we may not describe hides the whole group (error 29).
 - A member has an assignment, and one that it is on its way to (target).
-- Brokers 4.3 do not tell the offsets of tasks. Those whose streams.version is 0 answer error 35 for every group.
+- Brokers up to 4.4 do not tell the offsets of tasks. Those whose streams.version is 0 answer error 35 for every group.
+- From v1 on the nodes of the topology can be asked for, which brokers keep with a plugin only (KIP-1331).
 """
 
 from kafka_lagoon.protocol.acls import NOT_ASKED
-from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, String, UInt16, Versions, struct, wire
+from kafka_lagoon.protocol.streams_topology import StreamsTopologyDescription
+from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Int64, String, UInt16, Versions, struct, wire
+
+# As topology_description_status.
+NOT_REQUESTED = 0
+NOT_STORED = 1
+NOT_READ = 2
+AVAILABLE = 3
 
 
 @struct
@@ -19,6 +27,7 @@ class StreamsGroupDescribeRequest:
 
     group_ids: tuple[String, ...]
     include_authorized_operations: Bool
+    include_topology_description: Bool = wire(since=1)
 
 
 @struct
@@ -126,6 +135,9 @@ class DescribedStreamsGroup:
     topology: DescribedTopology | None = wire(default=None)
     members: tuple[DescribedStreamsMember, ...]
     authorized_operations: Int32 = wire(least=NOT_ASKED, default=NOT_ASKED)
+    topology_description: StreamsTopologyDescription | None = wire(since=1, default=None)  # only if it is AVAILABLE
+    topology_description_status: Int8 = wire(since=1, default=NOT_REQUESTED)
+    assignor_name: String | None = wire(since=1, default=None, ignorable=True)  # of the next assignment (KIP-1357)
 
 
 @struct
@@ -138,7 +150,7 @@ class StreamsGroupDescribeResponse:
 
 STREAMS_GROUP_DESCRIBE = Api(
     key=89,
-    versions=Versions(0, 0),
+    versions=Versions(0, 1),
     flexible=0,
     request=StreamsGroupDescribeRequest,
     response=StreamsGroupDescribeResponse,

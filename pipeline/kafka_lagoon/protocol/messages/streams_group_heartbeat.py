@@ -10,6 +10,7 @@ The coordinator of the group answers. One request joins, stays and leaves, by it
 - Errors 110 and 25: drop all tasks and join again with the same id. 81: the group is full. 130: the topology cannot be.
 - One topic of the topology that we may not describe refuses the whole request (error 29).
 - Brokers 4.3 refuse static members and new versions of the topology, and do nothing with offsets of tasks.
+- From v1 on the answer may ask for the nodes of the topology (StreamsGroupTopologyDescriptionUpdate, KIP-1331).
 - Brokers whose streams.version is 0 answer error 35.
 """
 
@@ -26,6 +27,7 @@ INCORRECTLY_PARTITIONED_TOPICS = 2
 MISSING_INTERNAL_TOPICS = 3
 SHUTDOWN_APPLICATION = 4
 ASSIGNMENT_DELAYED = 5
+MISSING_CLIENT_TAGS = 6  # from v1 on
 
 
 @struct
@@ -159,19 +161,22 @@ class StreamsGroupHeartbeatResponse:
     member_id: String
     member_epoch: Int32
     heartbeat_interval_ms: Int32
-    acceptable_recovery_lag: Int32  # of a warm-up task that counts as caught up
+    acceptable_recovery_lag_legacy: Int32 = wire(until=0)
     task_offset_interval_ms: Int32  # how often to tell offsets of tasks
+    # Of a warm-up task that counts as caught up; -1 where brokers have no such setting.
+    acceptable_recovery_lag: Int64 = wire(since=1, default=-1, ignorable=True)
     status: tuple[StreamsStatus, ...] | None
     active_tasks: tuple[StreamsTaskIds, ...] | None = wire(default=None)
     standby_tasks: tuple[StreamsTaskIds, ...] | None = wire(default=None)
     warmup_tasks: tuple[StreamsTaskIds, ...] | None = wire(default=None)
+    topology_description_required: Bool = wire(since=1)
     endpoint_information_epoch: Int32
     partitions_by_user_endpoint: tuple[StreamsEndpointPartitions, ...] | None = wire(default=None)
 
 
 STREAMS_GROUP_HEARTBEAT = Api(
     key=88,
-    versions=Versions(0, 0),
+    versions=Versions(0, 1),
     flexible=0,
     request=StreamsGroupHeartbeatRequest,
     response=StreamsGroupHeartbeatResponse,

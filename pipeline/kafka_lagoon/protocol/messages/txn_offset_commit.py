@@ -6,15 +6,16 @@ AddOffsetsToTxn, or from v5 on by this, which may be used only where the cluster
 
 - Offsets are in force when the transaction is committed. Until then OffsetFetch shows the ones before, or error 88 if
   asked for stable ones (KIP-447).
-- Topics go by name in every version.
+- v6 names topics by id only (error 100), v5 and earlier by name only (KIP-1319).
 - Up to v2, and without a member, nobody checks that the member still owns what it commits. From v3 on its generation
   is checked (KIP-447): 22 and 25, the group went on without it; 82, its group_instance_id has another owner.
 - There is no error of the whole request: it is in every partition.
 """
 
-from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Uuid, Versions, struct, wire
 
 NO_GENERATION = -1  # not a member
+BY_NAME, BY_ID = Versions(0, 5), Versions(6, 6)
 
 
 @struct
@@ -29,9 +30,10 @@ class TxnOffsetCommitRequestPartition:
 
 @struct
 class TxnOffsetCommitRequestTopic:
-    """A topic's partitions."""
+    """A topic by name or by id, and its partitions."""
 
-    name: String
+    name: String = wire(until=5, ignorable=True)
+    topic_id: Uuid = wire(since=6, ignorable=True)
     partitions: tuple[TxnOffsetCommitRequestPartition, ...]
 
 
@@ -43,7 +45,7 @@ class TxnOffsetCommitRequest:
     group_id: String
     producer_id: Int64
     producer_epoch: Int16
-    generation_id: Int32 = wire(since=3, default=NO_GENERATION)  # or the epoch of a KIP-848 member
+    generation_id_or_member_epoch: Int32 = wire(since=3, default=NO_GENERATION)
     member_id: String = wire(since=3)
     group_instance_id: String | None = wire(since=3, default=None)
     topics: tuple[TxnOffsetCommitRequestTopic, ...]
@@ -61,7 +63,8 @@ class TxnOffsetCommitResponsePartition:
 class TxnOffsetCommitResponseTopic:
     """A topic's partitions."""
 
-    name: String
+    name: String = wire(until=5, ignorable=True)
+    topic_id: Uuid = wire(since=6, ignorable=True)
     partitions: tuple[TxnOffsetCommitResponsePartition, ...]
 
 
@@ -75,7 +78,7 @@ class TxnOffsetCommitResponse:
 
 TXN_OFFSET_COMMIT = Api(
     key=28,
-    versions=Versions(0, 5),
+    versions=Versions(0, 6),
     flexible=3,
     request=TxnOffsetCommitRequest,
     response=TxnOffsetCommitResponse,
