@@ -12,6 +12,8 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ClusterRefused, ConfigError, ConnectionFailed, UnsupportedVersion
+from kafka_lagoon.protocol.error_codes import REBOOTSTRAP_REQUIRED
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, Coordinator, FindCoordinatorResponse
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
@@ -25,7 +27,6 @@ from tests.fake.faults import Altered, Close, Fault, Hang, Raw, WrongCorrelation
 from tests.fake.peer import peer
 from tests.short_timeouts import short_timeouts
 
-API_VERSIONS_KEY = 18
 Connect = Callable[..., Cluster]
 BUDGET_S = 5  # deadline of a connection attempt, which must end before it
 
@@ -170,14 +171,14 @@ def test_another_broker_answers_instead(
 
 def test_a_broker_that_closes_new_connections(state: FakeCluster, connect: Connect) -> None:
     """A broker that closes two connections before it answers ApiVersions, as a starting one may, is tried a third time."""
-    state.faults.append(Fault(API_VERSIONS_KEY, Close(), times=2))
+    state.faults.append(Fault(API_VERSIONS.key, Close(), times=2))
     (first, *_) = short_timeouts(state).bootstrap_servers.split(",")
     assert sorted(connect(bootstrap_servers=first).brokers) == [1, 2, 3]
 
 
 def test_a_broker_that_never_answers(state: FakeCluster, connect: Connect) -> None:
     """The message names both likely causes: a listener with TLS, and the quota of connections."""
-    state.faults.append(Fault(API_VERSIONS_KEY, Close(), times=100))
+    state.faults.append(Fault(API_VERSIONS.key, Close(), times=100))
     with pytest.raises(
         ConnectionFailed, match=r"want TLS, see security_protocol, and brokers whose quota connection_crea"
     ):
@@ -187,11 +188,11 @@ def test_a_broker_that_never_answers(state: FakeCluster, connect: Connect) -> No
 def test_a_broker_that_speaks_less_is_believed(state: FakeCluster, connect: Connect) -> None:
     """A broker that refuses our version of ApiVersions returns its own versions in v0, which are then used."""
 
-    state.highest[API_VERSIONS_KEY] = 2
+    state.highest[API_VERSIONS.key] = 2
     frame = bytes.fromhex("00000010 00000000 0023 00000001 0012 0000 0002".replace(" ", ""))
-    state.faults.append(Fault(API_VERSIONS_KEY, Raw(frame), times=1))
+    state.faults.append(Fault(API_VERSIONS.key, Raw(frame), times=1))
     cluster = connect()
-    assert [version for _, key, version in state.requests if key == API_VERSIONS_KEY][:2] == [5, 2]
+    assert [version for _, key, version in state.requests if key == API_VERSIONS.key][:2] == [5, 2]
     assert sorted(cluster.brokers) == [1, 2, 3]
 
 
@@ -245,6 +246,18 @@ def test_an_address_that_leads_to_another_cluster(state: FakeCluster, connect: C
     message = str(gathered.failures[orders[2]].message)
     assert "a broker of cluster `another` listens there, not of cluster fake: correct the broker's address" in message
     assert {node for node, key, _ in state.requests if key == LIST_OFFSETS.key} == {1, 2}
+
+
+def test_an_address_that_leads_to_another_broker(state: FakeCluster, connect: Connect) -> None:
+    """From Kafka 4.4 on the broker there says so (KIP-1242); it is asked nothing, and costs the partitions of the other one."""
+    refused = Altered(lambda answer: replace(answer, error_code=REBOOTSTRAP_REQUIRED))
+    state.faults.append(Fault(API_VERSIONS.key, refused, node_id=3, times=1_000))
+    orders = [TopicPartition("orders", partition) for partition in range(3)]
+    gathered = list_offsets(connect(), orders, [HIGH_WATERMARK], Deadline.after(CLOCK, 3_000))[HIGH_WATERMARK]
+    assert gathered.answers.keys() == {orders[0], orders[1]}
+    message = str(gathered.failures[orders[2]].message)
+    assert "broker 3 of cluster fake does not listen there: correct the broker's address" in message
+    assert {key for node, key, _ in state.requests if node == 3} == {API_VERSIONS.key}
 
 
 @pytest.mark.parametrize("error_code", [31, 0])
@@ -340,8 +353,8 @@ def test_a_cluster_id_of_the_settings_on_an_executor(state: FakeCluster, brokers
 @pytest.mark.parametrize(
     ("api_key", "change"),
     [
-        (API_VERSIONS_KEY, {"error_code": 15}),
-        (API_VERSIONS_KEY, {"api_keys": ()}),
+        (API_VERSIONS.key, {"error_code": 15}),
+        (API_VERSIONS.key, {"api_keys": ()}),
         (METADATA.key, {"error_code": 129}),
         (METADATA.key, {"brokers": ()}),
     ],

@@ -28,6 +28,7 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.schema import Versions
 from tests.integration import every_broker
+from tests.integration.kafka_tools import CONFIGS, in_release
 
 VERIFICATION = "transaction.partition.verification.enable"  # KIP-890
 _UNVERIFIED = Versions(3, 11)  # from v12 on brokers add the partition to the transaction themselves (KIP-890)
@@ -63,7 +64,7 @@ def hang(
 def unverified(kafka: LocalKafka) -> Iterator[None]:
     """Make brokers accept transactional batches without a transaction."""
     brokers = ("--bootstrap-server", kafka.bootstrap_servers, "--entity-type", "brokers", "--entity-default")
-    alter = ("kafka.admin.ConfigCommand", *brokers, "--alter")
+    alter = (in_release(CONFIGS, kafka.version), *brokers, "--alter")
     kafka.tool(*alter, "--add-config", f"{VERIFICATION}=false")
     every_broker.goes_by(kafka.bootstrap_servers, VERIFICATION, "false")
     try:

@@ -7,9 +7,26 @@ from typing import Protocol
 CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 GET_OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
+CONFIGS = "org.apache.kafka.tools.ConfigCommand"
+API_VERSIONS = "org.apache.kafka.tools.BrokerApiVersionsCommand"
+LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
+# Names in older releases: the first ones left the core before 4.0, the others before 3.9.
+_UNTIL_3 = {API_VERSIONS: "kafka.admin.BrokerApiVersionsCommand", CONFIGS: "kafka.admin.ConfigCommand"}
+_UNTIL_2 = {
+    LOG_DIRS: "kafka.admin.LogDirsCommand",
+    CONSUMER_GROUPS: "kafka.admin.ConsumerGroupCommand",
+    TOPICS: "kafka.admin.TopicCommand",
+    GET_OFFSETS: "kafka.tools.GetOffsetShell",
+}
 
 _STATE = re.compile(r"^(\S+)\s+\S+\s+\((\d+)\)\s*(\S*)\s+(\S+)\s+(\d+)\s*$")
 _PARTITION = re.compile(r"(\w+): ?([^\t]*)")
+
+
+def in_release(main_class: str, version: str) -> str:
+    """Return the name of a tool in a release, by its name in the newest one."""
+    older = {"3": _UNTIL_3, "2": _UNTIL_3 | _UNTIL_2}.get(version[0], {})
+    return older.get(main_class, main_class)
 
 
 class Tools(Protocol):

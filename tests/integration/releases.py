@@ -13,18 +13,6 @@ from tests.integration import kafka_tools as tools
 
 NEWEST, OLDER, OLDEST = "4.4.0", "3.9.2", "2.8.2"
 
-# Packages of a release's tools that differ from those of the newest release.
-API_VERSIONS = "org.apache.kafka.tools.BrokerApiVersionsCommand"
-LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
-_IN_CORE = {
-    API_VERSIONS: "kafka.admin.BrokerApiVersionsCommand",
-    LOG_DIRS: "kafka.admin.LogDirsCommand",
-    tools.CONSUMER_GROUPS: "kafka.admin.ConsumerGroupCommand",
-    tools.TOPICS: "kafka.admin.TopicCommand",
-    tools.GET_OFFSETS: "kafka.tools.GetOffsetShell",
-}
-_ELSEWHERE = {NEWEST: {}, OLDER: {API_VERSIONS: _IN_CORE[API_VERSIONS]}, OLDEST: _IN_CORE}
-
 
 @dataclass(frozen=True, slots=True)
 class Release:
@@ -38,7 +26,7 @@ class Release:
         return self.kafka.bootstrap_servers
 
     def tool(self, main_class: str, *args: str) -> str:
-        return self.kafka.tool(_ELSEWHERE[self.name].get(main_class, main_class), *args)
+        return self.kafka.tool(tools.in_release(main_class, self.name), *args)
 
     def printed(self, main_class: str, *args: str) -> str:
         """Return the output of a tool for this cluster."""

@@ -15,16 +15,14 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.administered import Administered
 from tests.integration.altering import Hand
 from tests.integration.every_broker import wait_until
-from tests.integration.kafka_tools import TOPICS
+from tests.integration.kafka_tools import CONFIGS, LOG_DIRS, TOPICS
 from tests.integration.secured import LIMITED
 from tests.integration.test_admin_permissions import granted
 from tests.permissions import REQUIRED_PERMISSIONS
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
-CONFIGS = "kafka.admin.ConfigCommand"
 CLUSTER = {acls.CLUSTER: acls.CLUSTER_NAME}
 ABSENT = (("moved-2", 8), ("moved-2", 9), ("moved-1", 9))
 SLOW = "leader.replication.throttled.rate=1,follower.replication.throttled.rate=1"

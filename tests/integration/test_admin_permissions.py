@@ -21,12 +21,12 @@ from tests.integration import every_broker
 from tests.integration.admin_verbs import admin
 from tests.integration.administered import Administered, soon
 from tests.integration.hanging import hang, unverified
+from tests.integration.kafka_tools import CONFIGS
 from tests.integration.secured import LIMITED
 from tests.integration.state import commit, create_topics, produce
 from tests.permissions import REQUIRED_PERMISSIONS
 
 pytestmark = pytest.mark.timeout(300)
-CONFIGS = "kafka.admin.ConfigCommand"
 TOPIC, GROUP, ID = "permitted", "permitted-group", "permitted-id"
 _NAMES = {acls.TOPIC: TOPIC, acls.GROUP: GROUP, acls.TRANSACTIONAL_ID: ID, acls.CLUSTER: acls.CLUSTER_NAME}
 _RULE = ("--principal", "User:somebody", "--resource-type", "topic", "--resource-name", TOPIC, "--operation", "read")

@@ -26,11 +26,11 @@ from tests.integration import every_broker
 from tests.integration.admin_verbs import admin
 from tests.integration.administered import Administered, soon
 from tests.integration.every_broker import wait_until
+from tests.integration.kafka_tools import CONFIGS
 from tests.integration.secured import LIMITED, PASSWORD, add_rules, allow
 
 pytestmark = pytest.mark.timeout(300)
 ACLS = "org.apache.kafka.tools.AclCommand"
-CONFIGS = "kafka.admin.ConfigCommand"
 TOKENS = "org.apache.kafka.tools.DelegationTokenCommand"
 NEW_PASSWORD = "Zt9-never-to-be-seen-2208"  # noqa: S105  of a user that lives for a minute
 _WRITTEN = re.compile(

@@ -8,10 +8,8 @@ import pytest
 from tests.integration.administered import Administered
 from tests.integration.altering import Hand
 from tests.integration.every_broker import wait_until
-from tests.integration.kafka_tools import GET_OFFSETS, TOPICS
+from tests.integration.kafka_tools import CONFIGS, GET_OFFSETS, TOPICS
 from tests.integration.state import commit, produce
-
-CONFIGS = "kafka.admin.ConfigCommand"
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ from tests.integration.tools_in_one import ToolsInOne, ToolsOfReleases
 from tests.integration.views_of import rows_of_view
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
-CONFIGS = "kafka.admin.ConfigCommand"
 REASSIGNMENTS = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 ACLS = "org.apache.kafka.tools.AclCommand"
 ELECTIONS = "org.apache.kafka.tools.LeaderElectionCommand"
@@ -46,7 +45,7 @@ class Operator:
     def config(self, kind: str, name: str | None, *change: str) -> None:
         """Run kafka-configs for a resource, or for the default of all resources."""
         entity = ("--entity-default",) if name is None else ("--entity-name", name)
-        self.run(CONFIGS, "--alter", "--entity-type", kind, *entity, *change)
+        self.run(tools.CONFIGS, "--alter", "--entity-type", kind, *entity, *change)
 
     def group(self, group_id: str, *arguments: str) -> None:
         """Run kafka-consumer-groups."""

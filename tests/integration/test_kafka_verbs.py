@@ -18,7 +18,7 @@ from tests.clock import CLOCK
 from tests.effort import first
 from tests.integration import kafka_tools as tools
 from tests.integration.every_broker import wait_until
-from tests.integration.releases import API_VERSIONS, LOG_DIRS, NEWEST, OLDER, OLDEST, Release, of_kind
+from tests.integration.releases import NEWEST, OLDER, OLDEST, Release, of_kind
 from tests.integration.state import commit, create_topics, every_shape, produce
 from tests.integration.test_against_kafka_tools import snapshot_of
 
@@ -52,7 +52,7 @@ def test_versions(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
         for one in of_kind(rows, "api")
         for broker_id in one["broker_ids"]
     }
-    printed = set(_api_versions(release.printed(API_VERSIONS)))
+    printed = set(_api_versions(release.printed(tools.API_VERSIONS)))
     assert ours == printed
     stored = snapshot_of(release.kafka).of(BrokerApiRow)
     assert {(one.broker_id, one.api, one.api_key, one.lowest, one.highest) for one in stored} == printed
@@ -72,7 +72,7 @@ def _api_versions(printed: str) -> Iterator[tuple[int, str, int, int, int]]:
 def test_log_dirs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
     """Directories of every broker, and the sizes of every replica of a topic, are equal."""
     rows = release.shown(capsys, "log-dirs", "--topic", TOPIC)
-    printed = release.printed(LOG_DIRS, "--describe", "--topic-list", TOPIC)
+    printed = release.printed(tools.LOG_DIRS, "--describe", "--topic-list", TOPIC)
     description = json.loads(printed[printed.index("{") :])
     replicas = {
         (
@@ -254,9 +254,7 @@ def _open_transaction(release: Release, transactional_id: str) -> Iterator[None]
 def test_configs(release: Release, capsys: pytest.CaptureFixture[str]) -> None:
     """Configs of the topic equal those of kafka-configs; a broker's own configs are returned by itself."""
     rows = release.shown(capsys, "configs", "topic", TOPIC)
-    printed = release.printed(
-        "kafka.admin.ConfigCommand", "--describe", "--entity-type", "topics", "--entity-name", TOPIC
-    )
+    printed = release.printed(tools.CONFIGS, "--describe", "--entity-type", "topics", "--entity-name", TOPIC)
     assert {one["name"]: one["value"] for one in rows if one["source"] == "TOPIC_CONFIG"} == dict(
         re.findall(r"^  (\S+)=(\S*) sensitive=", printed, re.MULTILINE)
     )
@@ -281,7 +279,7 @@ def test_configs_of_resources_that_are_not_named(
 ) -> None:
     """Groups and client metrics with configs of their own are found, if brokers list them."""
     entity = ("--entity-type", entity_type, "--entity-name", "verbs")
-    release.printed("kafka.admin.ConfigCommand", "--alter", *entity, "--add-config", setting)
+    release.printed(tools.CONFIGS, "--alter", *entity, "--add-config", setting)
     wait_until(lambda: bool(release.shown(capsys, "configs", kind)), f"no broker has learnt {setting}")
     rows = release.shown(capsys, "configs", kind)
     assert ("verbs", setting) in {(one["resource_name"], f"{one['name']}={one['value']}") for one in rows}

@@ -275,7 +275,12 @@ def test_a_streams_group(release: Release, capsys: pytest.CaptureFixture[str]) -
         (group,) = of_kind(described, "group")
         (line,) = _lines(release, STREAMS_GROUPS, group_id, "--state")
         assert (group["group_type"], group["group_id"]) == ("streams", group_id)
-        assert line[2:] == [f"({group['coordinator_id']})", group["state"], str(group["members"])]
+        assert line[2:] == [
+            f"({group['coordinator_id']})",
+            group["protocol"],
+            group["state"],
+            str(group["members"]),
+        ]
         assert (group["state"], group["members"]) == ("Stable", 2)
         topics = {"0": TOPIC, "1": between}  # each subtopology reads it
         assert {

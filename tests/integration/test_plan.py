@@ -19,9 +19,8 @@ from kafka_lagoon.apply.recording import NoRecorder, Run
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.kafka_settings import checked
 from tests.integration.administered import Administered, soon
+from tests.integration.kafka_tools import CONFIGS, TOPICS
 
-TOPICS = "org.apache.kafka.tools.TopicCommand"
-CONFIGS = "kafka.admin.ConfigCommand"
 ACLS = "org.apache.kafka.tools.AclCommand"
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 

@@ -19,11 +19,11 @@ from kafka_lagoon.tables.security_rows import DelegationTokenRow, QuotaRow, Scra
 from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow, Snapshot
 from tests.clock import CLOCK
 from tests.integration.every_broker import wait_until
+from tests.integration.kafka_tools import CONFIGS, in_release
 from tests.integration.secured import PASSWORD, USER, Secured
 from tests.nulls import unexplained_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
-CONFIGS = "kafka.admin.ConfigCommand"
 TOKENS = "org.apache.kafka.tools.DelegationTokenCommand"
 DEFAULT = "<default>"
 # Entities as arguments of kafka-configs, and in rows (user, client.id, address).
@@ -62,7 +62,9 @@ def tokens_tool(secured: Secured, login: Path, *arguments: str) -> str:
 
 def configs_tool(secured: Secured, *arguments: str) -> str:
     """Return the output of kafka-configs."""
-    return secured.kafka.tool(CONFIGS, "--bootstrap-server", secured.kafka.bootstrap_servers, *arguments)
+    return secured.kafka.tool(
+        in_release(CONFIGS, secured.kafka.version), "--bootstrap-server", secured.kafka.bootstrap_servers, *arguments
+    )
 
 
 @pytest.fixture(scope="module")

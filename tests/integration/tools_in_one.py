@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import reduce
+from types import SimpleNamespace
 from typing import Self
 
 from py4j.java_gateway import CallbackServerParameters, JavaGateway
@@ -23,29 +24,26 @@ class _Ended(Exception):
 class _Exit:
     """Replaces the exit of a tool; keeps the first code, because some tools take our exception for their own error."""
 
-    def __init__(self) -> None:
+    def __init__(self, package: str) -> None:
         self.code: int | None = None
+        self.Java = SimpleNamespace(implements=[f"{package}.Exit$Procedure"])  # the interface that py4j implements
 
     def execute(self, code: int, message: str | None) -> None:
         """Kafka's Exit.Procedure."""
         self.code = code if self.code is None else self.code
         raise _Ended(message)
 
-    class Java:
-        """The interface of Java that py4j implements."""
-
-        implements = ["org.apache.kafka.common.utils.Exit$Procedure"]  # noqa: RUF012  py4j wants a list
-
 
 class ToolsInOne:
     """Kafka's tools of one release, for any number of calls."""
 
-    def __init__(self, gateway: JavaGateway) -> None:
-        self._gateway, self._exit = gateway, _Exit()
+    def __init__(self, gateway: JavaGateway, kafka_version: str) -> None:
+        package = "org.apache.kafka.common.utils" if kafka_version < "4" else "org.apache.kafka.common.utils.internals"
+        self._gateway, self._exit = gateway, _Exit(package)
         # One stream for all tools: tools in Scala (before Kafka 3.x) keep the stream of the first call.
         self._printed = gateway.jvm.java.io.ByteArrayOutputStream()
         gateway.jvm.java.lang.System.setOut(gateway.jvm.java.io.PrintStream(self._printed, True))
-        gateway.jvm.org.apache.kafka.common.utils.Exit.setExitProcedure(self._exit)
+        reduce(getattr, package.split("."), gateway.jvm).Exit.setExitProcedure(self._exit)
 
     def run(self, main_class: str, *arguments: str) -> str:
         """Return the output of the tool, which must succeed."""
@@ -73,7 +71,7 @@ def tools_in_one(kafka_version: str) -> Iterator[ToolsInOne]:
         client = gateway.java_gateway_server
         client.resetCallbackClient(client.getCallbackClient().getAddress(), listening.get_listening_port())
         logging.getLogger("py4j").setLevel(logging.CRITICAL)  # otherwise it prints each exit of a tool
-        yield ToolsInOne(gateway)
+        yield ToolsInOne(gateway, kafka_version)
 
 
 class ToolsOfReleases:

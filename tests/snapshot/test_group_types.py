@@ -125,6 +125,7 @@ def _streams(topology: streams.DescribedTopology | None) -> streams.DescribedStr
         assignment_epoch=4,
         topology=topology,
         members=(member,),
+        assignor_name="sticky",
     )
 
 
@@ -150,7 +151,7 @@ def test_tasks_of_a_streams_group_read_partitions_of_their_sources() -> None:
     topology = streams.DescribedTopology(epoch=0, subtopologies=subtopologies)
     known = {"wide": (0, 1, 2), "narrow": (0,)}
     group, (row,) = streams_group(listed("streams"), _streams(topology), 7, known)
-    assert (group.group_type, group.members, group.protocol, group.problem) == ("streams", 1, None, None)
+    assert (group.group_type, group.members, group.protocol, group.problem) == ("streams", 1, "sticky", None)
     assert (group.topology_epoch, row.topology_epoch, row.process_id, row.member_type) == (0, 0, "p", "streams")
     assert row.active_tasks == row.standby_tasks
     assert row.active_tasks == (

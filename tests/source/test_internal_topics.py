@@ -167,11 +167,10 @@ def test_members_of_consumer_groups(offsets: list[Row]) -> None:
 def test_transactions_are_those_of_kafkas_formatter(load: Callable[[str], DataFrame], kafka: LocalKafka) -> None:
     """Each step of each transaction is the same, with its partitions."""
     rows = [row for row in transaction_state(load("__transaction_state")).collect() if _is_ours(row.transactional_id)]
-    states = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead")
     theirs = Counter(
         (
             one["key"]["data"]["transactionalId"],
-            states[data["transactionStatus"]],
+            data["transactionStatus"],
             data["producerId"],
             data["producerEpoch"],
             data["transactionLastUpdateTimestampMs"],

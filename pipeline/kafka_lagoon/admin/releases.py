@@ -95,7 +95,7 @@ def _between(listed: Mapping[int, Versions]) -> ReleaseRange:
 
 def _covers(listed: Mapping[int, Versions], known: ApiList) -> bool:
     """True if a broker offers the highest versions of all APIs that clients of that release use."""
-    from kafka_lagoon.protocol.apis import APIS  # noqa: PLC0415  all 73 APIs; who only reads schemas does without
+    from kafka_lagoon.protocol.apis import APIS  # noqa: PLC0415  all 75 APIs; who only reads schemas does without
 
     wanted = ((key, versions) for key in known.offers.keys() & APIS.keys() if (versions := known.usual(key)))
     return all(key in listed and listed[key].highest >= versions.highest for key, versions in wanted)

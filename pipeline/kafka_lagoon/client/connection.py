@@ -14,7 +14,12 @@ from kafka_lagoon.errors import CorrelationMismatch, DecodeError, UnsupportedVer
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import UNSUPPORTED_VERSION
 from kafka_lagoon.protocol.headers import decode_response, decode_response_header, encode_request
-from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest, ApiVersionsResponse
+from kafka_lagoon.protocol.messages.api_versions import (
+    ANY_BROKER,
+    API_VERSIONS,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
 from kafka_lagoon.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafka_lagoon.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafka_lagoon.protocol.releases import release_needed
@@ -137,12 +142,17 @@ def _refused_version(frame: Frame) -> ApiVersionsResponse:
         return ApiVersionsResponse(error_code=UNSUPPORTED_VERSION, api_keys=())
 
 
-def negotiate() -> Generator[tuple[int, ApiVersionsRequest], ApiVersionsResponse, ApiVersionsResponse]:
+def negotiate(
+    cluster_id: str | None = None, node_id: int = ANY_BROKER
+) -> Generator[tuple[int, ApiVersionsRequest], ApiVersionsResponse, ApiVersionsResponse]:
     """The handshake as a generator: yields (version, request), is sent the response, returns the last response.
 
-    A broker that does not know our highest version answers in v0 and names its own highest; an empty list means v0.
+    A broker that does not know our highest version answers in v0 and names its own highest; an empty list means v0. From
+    Kafka 4.4 on it answers REBOOTSTRAP_REQUIRED if it is not the broker of this id in this cluster (KIP-1242).
     """
-    request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
+    request = ApiVersionsRequest(
+        client_software_name=SOFTWARE_NAME, client_software_version=__version__, cluster_id=cluster_id, node_id=node_id
+    )
     response = yield API_VERSIONS.versions.highest, request
     if response.error_code == UNSUPPORTED_VERSION:
         own = [known.max_version for known in response.api_keys if known.api_key == API_VERSIONS.key]

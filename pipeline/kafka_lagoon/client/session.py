@@ -30,7 +30,7 @@ from kafka_lagoon.errors import (
 )
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
-from kafka_lagoon.protocol.error_codes import error_code
+from kafka_lagoon.protocol.error_codes import REBOOTSTRAP_REQUIRED, error_code
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
 from kafka_lagoon.protocol.messages.metadata import CREATES_NOTHING, METADATA, MetadataRequest
@@ -105,9 +105,10 @@ class Session:
         transport = Transport.connect(host, port, deadline, access.tls, vetted, preferred)
         try:
             session = cls(transport, node_id, host, access)
-            session.versions = session._negotiate(deadline)
+            cluster_id = access.cluster_id()
+            session.versions = session._negotiate(cluster_id, deadline)
             session.authenticate(deadline)
-            if (cluster_id := access.cluster_id()) is not None:
+            if cluster_id is not None:
                 session._confirm(cluster_id, deadline)
             access.ip_addresses[host, port] = transport.ip_address
         except BaseException:
@@ -216,11 +217,17 @@ class Session:
         """Close the connection."""
         self._transport.close()
 
-    def _negotiate(self, deadline: Deadline) -> ApiVersionsResponse:
+    def _negotiate(self, cluster_id: str | None, deadline: Deadline) -> ApiVersionsResponse:
         def ask(version: int, request: object) -> ApiVersionsResponse:
             return self._ask(API_VERSIONS, version, request, deadline, "handshake")
 
-        response = _driven(negotiate(), ask)
+        is_known = cluster_id is not None and self.node_id is not None
+        response = _driven(negotiate(cluster_id, self.node_id) if is_known else negotiate(), ask)
+        if is_known and response.error_code == REBOOTSTRAP_REQUIRED:
+            reason = (
+                f"broker {self.node_id} of cluster {cluster_id} does not listen there: correct the broker's address"
+            )
+            raise ConnectionFailed(self.address, "handshake", reason)
         self._refuse_error(API_VERSIONS, response.error_code)
         if not response.api_keys:  # else no API could be requested, and everything would look absent
             raise ConnectionFailed(self.address, "handshake", "offers no APIs at all")

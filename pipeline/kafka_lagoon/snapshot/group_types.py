@@ -235,7 +235,7 @@ def streams_group(
     Tasks are assigned, and a task reads the partition of its number of every source topic.
     """
     topology_epoch = described.topology.epoch if described.topology else None
-    row = _newer_group(listing, described, coordinator_id, None, topology_epoch)
+    row = _newer_group(listing, described, coordinator_id, described.assignor_name or None, topology_epoch)
     subtopologies = described.topology.subtopologies if described.topology else None
     if subtopologies is None:
         return row, [_streams_member(described.group_id, member, None, {}) for member in described.members]

@@ -76,7 +76,7 @@ def broker_version_rows(brokers: Mapping[int, Broker], versions: Versions) -> It
 
 def api_version_rows(answers: Mapping[int, ApiVersionsResponse]) -> Iterator[ApiVersionRow]:
     """One row per API and range of versions, ordered by key."""
-    from kafka_lagoon.protocol.apis import APIS, api_name  # noqa: PLC0415  all 73 APIs, see `_spoken`
+    from kafka_lagoon.protocol.apis import APIS, api_name  # noqa: PLC0415  all 75 APIs, see `_spoken`
 
     ranges: dict[tuple[int, int, int], list[int]] = {}
     for broker_id, answer in sorted(answers.items()):

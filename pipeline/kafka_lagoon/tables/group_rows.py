@@ -37,7 +37,11 @@ class ConsumerGroupRow:
         "Protocol type, such as consumer or connect; empty for groups that only store commits."
     )
     state: str | None = column("State as Kafka spells it, e.g. Stable or Empty; null if unknown.")
-    protocol: str | None = column("Assignor in use; null if the group has none.", null_if=ALWAYS)
+    protocol: str | None = column(
+        "Assignor in use, of streams groups that of the next assignment; null if the group has none, and for streams "
+        "groups before Kafka 4.4.",
+        null_if=ALWAYS,
+    )
     coordinator_id: Int32 | None = column(
         "Broker that coordinates the group; if its coordinator is not known, the broker that listed it."
     )

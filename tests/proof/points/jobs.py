@@ -20,6 +20,7 @@ from kafka_lagoon.tables.table import CHECKPOINT_INTERVAL
 from tests.clock import CLOCK
 from tests.delta.dated import day_of_snapshots, publish_all
 from tests.delta.test_old_rows import STEPWISE, archive
+from tests.integration.kafka_tools import CONFIGS
 from tests.integration.state import commit, create_topics
 from tests.integration.test_restore import check_map, read_all
 from tests.jobs.archived import archived, assert_tiled, consumed
@@ -294,7 +295,7 @@ class Restore:
             theirs = [next_of(self.world.servers, topic, group) for topic in (self.topic, target)]
             problems += [] if theirs[0] == theirs[1] else [f"the group reads {theirs[1]} instead of {theirs[0]} next"]
         config = self.world.kafka.tool(
-            "kafka.admin.ConfigCommand", "--bootstrap-server", self.world.servers, "--describe", "--topic", target
+            CONFIGS, "--bootstrap-server", self.world.servers, "--describe", "--topic", target
         )
         problems += [] if "max.message.bytes=65536" in config else [f"the topic has not the archived configs: {config}"]
         return Verdict.of(expected, actual, *problems)  # type: ignore[arg-type]
