@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_lagoon.java_properties import read
+from kafka_lagoon.java_properties import read, written
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,11 @@ from kafka_lagoon.java_properties import read
 def test_as_java_reads_them(text: str, expected: dict[str, str]) -> None:
     """Separators, comments, line breaks, continued lines and escapes are understood; the last value of a key counts."""
     assert read(text) == expected
+
+
+def test_what_is_written_is_read_again() -> None:
+    """Letters that Java would read as Latin-1, and backslashes, are escaped."""
+    properties = {"log.dirs": "/home/j\u00f6rg/\U0001f600/a b/c\\d", "node.id": 1, "jaas": 'x required a="b=\\"c";'}
+    text = written(properties)
+    assert text.isascii()
+    assert read(text) == {name: str(value) for name, value in properties.items()}

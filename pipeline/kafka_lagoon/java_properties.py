@@ -1,10 +1,11 @@
-"""Reads Java properties files, such as the `client.properties` of Kafka's tools.
+"""Reads and writes Java properties files, such as the `client.properties` of Kafka's tools.
 
 Escapes and continued lines are read as java.util.Properties reads them, so that a password with a backslash stays the same.
 """
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 _GOES_ON = re.compile(r"(?<!\\)(?:\\\\)*\\$")
@@ -18,6 +19,12 @@ def read(text: str) -> dict[str, str]:
     """Every key with its value; of a key that occurs twice, the last value."""
     pairs = [_PAIR.fullmatch(line) for line in _lines(text)]
     return {_plain(pair[1]): _plain(pair[2]) for pair in pairs if pair}
+
+
+def written(properties: Mapping[str, object]) -> str:
+    """The text of a file with these properties; Java would read letters beyond ASCII as Latin-1, and backslashes as escapes."""
+    # JSON's escapes are Java's, too, except that of backspace.
+    return "".join(f"{name}={json.dumps(str(value))[1:-1]}\n" for name, value in properties.items())
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_lagoon import java_properties
 from kafka_lagoon.errors import NotStarted, ToolFailed
 from kafka_lagoon.sandbox import kafka as sandbox
 from kafka_lagoon.sandbox.kafka import LocalKafka
@@ -186,6 +187,20 @@ def test_controllers_behind_proxies(tmp_path: Path, dynamic_quorum: bool) -> Non
     assert written[f"controller.quorum.{'bootstrap.servers' if dynamic_quorum else 'voters'}"] == voters
     assert written["listeners"].endswith("CONTROLLER://127.0.0.1:20004")
     assert written["advertised.listeners"] == "PLAINTEXT://127.0.0.1:20003,CONTROLLER://127.0.0.1:20204"
+
+
+def test_folders_of_any_letters(tmp_path: Path) -> None:
+    """The folder of a broker's data is the one that its properties name, also below a home with an umlaut."""
+    cluster = LocalKafka(tmp_path / "jörg \\ 1")
+    layout = cluster._layout(1, None, iter((20_001, 20_002)))
+    cluster._node(layout).write_properties([layout], {})
+    assert java_properties.read(layout.properties_file().read_text("latin-1"))["log.dirs"] == str(layout.data())
+
+
+def test_no_folder_with_a_comma(tmp_path: Path) -> None:
+    """Brokers would write to other folders, whose names are the parts between the commas."""
+    with pytest.raises(NotStarted, match="comma"), LocalKafka(tmp_path / "a,b"):
+        pass
 
 
 def test_probe_of_something_else() -> None:

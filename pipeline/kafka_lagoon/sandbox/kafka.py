@@ -78,6 +78,8 @@ class LocalKafka:
         self._paused: set[int] = set()
 
     def __enter__(self) -> Self:
+        if "," in str(self.directory):
+            raise NotStarted(f"{self.directory}: Kafka would take a comma for the end of a folder's name (log.dirs)")
         self._jars = jar_paths(f"kafka-{self.version}")
         self._watchdog = Watchdog()
         try:

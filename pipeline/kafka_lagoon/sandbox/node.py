@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from kafka_lagoon import java_properties
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.jars.class_archives import archive_options
 from kafka_lagoon.jars.java import class_path, start_java
@@ -118,8 +119,7 @@ class Node:
         self.layout.folder.mkdir(parents=True, exist_ok=True)
         controller = (_on_zookeeper if self.on_zookeeper else _on_kraft)(self.layout, cluster)
         properties = {**_properties(self.layout, cluster), **_listeners(self.layout), **controller, **extra}
-        lines = (f"{key}={value}" for key, value in properties.items())
-        self.layout.properties_file().write_text("\n".join(lines) + "\n")
+        self.layout.properties_file().write_text(java_properties.written(properties))
 
     def start_format(self, cluster_uuid: str, voters: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         """Begin to format the empty data folder, which takes a second of processor time; the caller waits for the end."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kafka_lagoon import java_properties
 from kafka_lagoon.jars.java import class_path, start_java
 
 _TIMEOUT_S = 2.0
@@ -36,7 +37,7 @@ class ZooKeeper:
         """Start the server's process without waiting for answers; returns its process id."""
         self.folder.mkdir(parents=True, exist_ok=True)
         settings = self.folder / "zookeeper.properties"
-        settings.write_text("".join(f"{key}={value}\n" for key, value in self._properties().items()))
+        settings.write_text(java_properties.written(self._properties()))
         server = ("org.apache.zookeeper.server.ZooKeeperServerMain", str(settings))
         self.process = start_java("-cp", class_path(self.jars), *server, log=self.log())
         return self.process.pid
