@@ -11,7 +11,7 @@ from typing import Self
 
 import pytest
 
-from kafka_lagoon.errors import LockHeld
+from kafka_lagoon.errors import LockHeld, SandboxFailed
 from kafka_lagoon.jars.locked_jars import cache_folder, jar_paths
 from kafka_lagoon.sandbox import demo
 from kafka_lagoon.sandbox.workload import ABORTED_RECORDS, EXPIRED, TOPICS
@@ -109,6 +109,32 @@ def test_second_demo_waits_its_turn(tmp_path: Path) -> None:
         pass
     with demo._alone_in(tmp_path):
         pass
+
+
+@pytest.mark.parametrize("taken", ["", "demo", "demo/lock/x"])
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: str) -> None:
+    """A line names the path and the setting; it was a traceback. A file has the name of a folder here, or the reverse."""
+    path = tmp_path / "cache" / taken
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    monkeypatch.setenv("LAGOON_CACHE", str(tmp_path / "cache"))
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SandboxFailed, match=rf"{tmp_path}/cache.*: .*; LAGOON_CACHE can name another folder"):
+            demo.run_demo()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_tables_of_the_last_demo_are_gone(tmp_path: Path) -> None:
+    """Also if their folder is a link, which stayed, with old tables; what the link leads to is not ours to remove."""
+    (tmp_path / "large-disk" / "snapshots").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "large-disk")
+    (tmp_path / "folder" / "snapshots").mkdir(parents=True)
+    for name in ("link", "folder", "absent"):
+        demo._remove(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["large-disk"]
+    assert (tmp_path / "large-disk" / "snapshots").is_dir()
 
 
 class Idle:

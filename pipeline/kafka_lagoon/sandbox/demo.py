@@ -106,9 +106,10 @@ def run_demo() -> None:
 
 def _show(folder: Path) -> None:
     warehouse, brokers, conf = folder / "warehouse", folder / "brokers", folder / "demo.toml"
-    for old in (warehouse, brokers):
-        shutil.rmtree(old, ignore_errors=True)
-    (folder / "events.jsonl").unlink(missing_ok=True)
+    with _writable(folder):
+        _remove(warehouse)
+        _remove(brokers)
+        (folder / "events.jsonl").unlink(missing_ok=True)
     common = ("--conf", _short(conf), "--log-file", _short(folder / "events.jsonl"))
     snapshot, ingest = ("snapshot", *common), ("ingest", *common, "--pattern", ".*")
     report = ("report", *common, "--out", _short(folder / "report.html"), "--title", "The demo")
@@ -174,13 +175,33 @@ def _exit_code(run: "subprocess.Popen[bytes]") -> int:
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
     """Hold the demo's folder; LockHeld while another demo runs in it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as held:
+    with _writable(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+    with lock as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise LockHeld(str(folder), "another demo") from error
         yield
+
+
+def _remove(old: Path) -> None:
+    """Remove what the last demo has left: its tables would be mixed with those of this one. A link's folder stays."""
+    if old.is_dir() and not old.is_symlink():
+        shutil.rmtree(old)
+    else:
+        old.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writable(folder: Path) -> Iterator[None]:
+    """Turn errors of files into SandboxFailed, which names the setting of the folder."""
+    try:
+        yield
+    except OSError as error:
+        path = error.filename or folder
+        raise SandboxFailed(f"{path}: {error.strerror}; {_CACHE} can name another folder") from error
 
 
 @contextmanager
