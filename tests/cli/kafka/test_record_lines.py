@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_lagoon.cli.kafka.fetch import _records
+from kafka_lagoon.cli.kafka.formatting import FORMATS
 from kafka_lagoon.cli.kafka.record_lines import json_parser, text_parser
 from kafka_lagoon.cli.output import RowSet
 from kafka_lagoon.produce.batching import ProducerRecord
@@ -80,6 +81,18 @@ def test_what_fetch_prints_is_taken(
     (line,) = RowSet(kind="record", rows=shown).json_blocks()
     expected = tuple((name.encode(), content) for name, content in headers)
     assert json_parser(DEFAULTS, 3)(line.encode()) == ProducerRecord(key, value, expected, partition, timestamp_ms)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b'{"a":"\\ud83d"}', b'["\\udc00\\ud800",1]', '{"\u00e4":"\u20ac \\ud800"}'.encode(), '{"a":"😀"}'.encode()],
+)
+def test_json_of_lone_surrogates(value: bytes) -> None:
+    """`fetch --format json --json` parses JSON that was cut within a character; `produce --json` writes it again."""
+    parsed = FORMATS["json"][1](value)
+    assert isinstance(parsed, dict | list)
+    line = json.dumps({"value": parsed}).encode()
+    assert json_parser(DEFAULTS, 3)(line).value == value
 
 
 @pytest.mark.parametrize(

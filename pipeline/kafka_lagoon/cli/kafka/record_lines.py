@@ -88,7 +88,8 @@ def _bytes(field: Any) -> bytes | None:
             except binascii.Error as error:
                 raise ValueError(f"{encoded!r} is not base64: {error}") from None
         case _:
-            return json.dumps(field, ensure_ascii=False, separators=(",", ":")).encode()
+            # UTF-8 has no lone surrogate, which JSON may have in a text: its escape is also that of JSON.
+            return json.dumps(field, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
 
 
 def _headers(field: Any) -> tuple[Header, ...]:
