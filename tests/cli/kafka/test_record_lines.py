@@ -110,6 +110,8 @@ def test_json_of_lone_surrogates(value: bytes) -> None:
         (b'{"value": 0.12345678901234567890}', "is not exact as a double"),
         (b'{"value": NaN}', "NaN is not JSON"),
         (b'{"value": 1, "value": 2}', "an object has a field twice"),
+        (b'{"timestamp_ms": 5, "timestamp": "2026-01-01"}', "timestamp and timestamp_ms exclude each other"),
+        (b'{"timestamp_ms": null, "timestamp": 5}', "timestamp and timestamp_ms exclude each other"),
     ],
 )
 def test_json_that_is_refused(line: bytes, reason: str) -> None:

@@ -123,6 +123,8 @@ def _partition(field: Any, partitions: int) -> int | None:
 
 
 def _timestamp_ms(fields: Mapping[str, Any]) -> int | None:
+    if "timestamp" in fields and "timestamp_ms" in fields:
+        raise ValueError("timestamp and timestamp_ms exclude each other")
     match fields.get("timestamp_ms", fields.get("timestamp")):
         case None:
             return None
