@@ -68,11 +68,14 @@ def test_groups_without_a_listed_type_or_state_are_not_hidden(state: FakeCluster
     assert len(ask("groups", "--json", "--type", "classic").rows("group")) == 4
 
 
-@pytest.mark.parametrize("filters", [("--type", "clasic"), ("--state", "Stable,Empti")])
+@pytest.mark.parametrize(
+    "filters",
+    [("groups", "--type", "clasic"), ("groups", "--state", "Stable,Empti"), ("transactions", "--state", "Ongoin")],
+)
 def test_a_misspelt_filter_is_refused(filters: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    """It would choose no groups, as if there were none; the line has the names that there are."""
-    assert main(["kafka", "groups", "-b", "127.0.0.1:1", *filters]) == 2
-    assert f"{filters[1].rpartition(',')[2]}: there are " in capsys.readouterr().err
+    """It would choose nothing, as if there were nothing; the line has the names that there are."""
+    assert main(["kafka", *filters, "-b", "127.0.0.1:1"]) == 2
+    assert f"{filters[2].rpartition(',')[2]}: there are " in capsys.readouterr().err
 
 
 def test_a_state_is_no_type(capsys: pytest.CaptureFixture[str]) -> None:

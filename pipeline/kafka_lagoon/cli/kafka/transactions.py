@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.admin.transactions import describe_producers, describe_transactions, list_transactions
-from kafka_lagoon.cli.arguments import names, number_from
+from kafka_lagoon.cli.arguments import names_among, number_from
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.kafka.selection import add_topic_option, list_notes, not_listed, selected_topology
@@ -13,6 +13,7 @@ from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import READ_TOPIC, TOPICS_OF_TRANSACTIONS, TRANSACTIONS, Requirement
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.protocol import acls
+from kafka_lagoon.protocol.messages.describe_transactions import STATES
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.transactions import (
@@ -34,7 +35,12 @@ _WIDE_PRODUCER = (*_PRODUCER[:3], *_WRITTEN, "open_since_offset")
 def _declare(parser: ArgumentParser) -> None:
     parser.add_argument("id", nargs="*", metavar="ID", help="describe these transactional ids; default: list all")
     parser.add_argument("--describe", action="store_true", help="describe all listed transactions")
-    parser.add_argument("--state", type=names, metavar="A,B", help="only transactions in these states, e.g. Ongoing")
+    parser.add_argument(
+        "--state",
+        type=names_among(STATES),
+        metavar="A,B",
+        help=f"only transactions in these states: {', '.join(STATES)}",
+    )
     parser.add_argument(
         "--longer-than-ms",
         type=number_from(0),
