@@ -63,6 +63,30 @@ def test_a_list_without_names_is_refused(name: str) -> None:
                     action.type(text)
 
 
+@pytest.mark.parametrize(
+    ("words", "option", "names"),
+    [
+        ("ingest --topics a,b --topics c", "topics", ["a", "b", "c"]),
+        ("kafka lag --topic a --topic b", "topic", ["a", "b"]),
+        ("kafka fetch t --fields value --fields key", "fields", ["value", "key"]),
+        ("kafka log-dirs --broker 1 --broker 2,3", "broker", [1, 2, 3]),
+        ("kafka health --only leaderless", "only", ["leaderless"]),  # the first replaces the default
+        ("kafka health --fail leaderless --fail at_min_isr", "fail", ["leaderless", "at_min_isr"]),
+        ("compare --left a --right b t --ignore headers --ignore timestamp", "ignore", ["headers", "timestamp"]),
+        ("admin create-acl --operation Read --operation Write", "operation", ["Read", "Write"]),
+    ],
+)
+def test_names_of_a_repeated_option_are_added(words: str, option: str, names: list[object]) -> None:
+    """Kafka's own tools add them. The last alone would leave out topics that an ingest or a limit is to be about."""
+    parts = words.split()
+    name = " ".join(parts[: 2 if parts[0] in ("kafka", "admin") else 1])
+    parser = Parser(name, declaration(name))
+    for action in parser._actions:
+        action.required = False
+    options, _ = parser.parse_known_args(parts[len(name.split()) :])
+    assert getattr(options, option) == names
+
+
 @pytest.mark.parametrize("name", sorted(name for name, listed in COMMANDS.items() if listed.place))
 def test_an_empty_name_is_refused(name: str) -> None:
     """It must not stand for another cluster, another warehouse, all records, or no group."""

@@ -26,6 +26,21 @@ _NARROWEST = 11  # columns, as argparse has it for the help of options
 _MOST_DIGITS = 20  # times with more digits are outside of the calendar, and Python refuses to parse thousands of digits
 
 
+class _Stored(argparse.Action):
+    """Stores a value. If an option of several names is given again, its names are added, as Kafka's own tools add them."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002  as argparse calls it
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        before = getattr(namespace, self.dest, self.default)
+        is_added = option_string and isinstance(values, list) and before is not self.default
+        setattr(namespace, self.dest, [*before, *values] if is_added else values)
+
+
 class Parser(argparse.ArgumentParser):
     """The parser of a command. It raises ConfigError for a fault, where argparse would print the usage, too."""
 
@@ -34,6 +49,7 @@ class Parser(argparse.ArgumentParser):
             prog=f"lagoon {name}", formatter_class=_unformatted, usage=argparse.SUPPRESS, allow_abbrev=False
         )
         self._name, self._command = name, command
+        self.register("action", None, _Stored)
         self.register("type", int, _whole_number)  # argparse would name the Python type in its message
         self._given: Sequence[str] = ()
         command.kind.declare(self)
