@@ -228,3 +228,22 @@ def test_ctrl_c_lets_a_command_end(tmp_path: Path, code: int, own_line: str) -> 
     assert said == "ended in order\n"
     assert complaints.rstrip().rpartition("\n")[-1] == own_line
     assert run.returncode == (code or -signal.SIGINT)
+
+
+def test_sigterm_lets_a_command_end(tmp_path: Path) -> None:
+    """SIGTERM that reaches the demo alone ends its command in order, and the demo after it; the command was killed."""
+    command = tmp_path / "lagoon"
+    on_sigterm = SLOW_END.replace("signal.SIGINT", "signal.SIGTERM")
+    command.write_text(on_sigterm.format(python=sys.executable, code=143, seconds=60))
+    command.chmod(0o755)
+    code_of_demo = (
+        "import sys; from pathlib import Path; from kafka_lagoon.sandbox import demo\n"
+        "demo._PROGRAMS, demo.cache_folder = Path(sys.argv[1]), lambda: Path(sys.argv[1])\n"
+        "demo._show = lambda _: demo._run('snapshot'); demo.run_demo()"
+    )
+    with subprocess.Popen([sys.executable, "-c", code_of_demo, tmp_path], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout
+        assert run.stdout.readline() == "started\n"
+        run.terminate()
+        assert run.communicate(timeout=60)[0] == "ended in order\n"
+    assert run.returncode == 128 + signal.SIGTERM

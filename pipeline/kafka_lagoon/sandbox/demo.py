@@ -159,13 +159,20 @@ def _run(*arguments: str) -> None:
 
 
 def _exit_code(run: "subprocess.Popen[bytes]") -> int:
-    """Wait for a command, also after Ctrl-C: the terminal sends that to the command, too, and the command ends in order."""
+    """Wait for a command, also after Ctrl-C and SIGTERM, by which the command ends in order.
+
+    The terminal sends Ctrl-C to the command, too; SIGTERM may have reached this process alone.
+    """
     try:
         try:
             return run.wait()
         except KeyboardInterrupt:
             if run.wait(_END_TIMEOUT_S) == _INTERRUPTED:
                 return _INTERRUPTED
+            raise
+        except SystemExit:
+            run.terminate()
+            run.wait(_END_TIMEOUT_S)
             raise
     except BaseException:
         run.kill()
