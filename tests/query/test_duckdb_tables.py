@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.query.duckdb_engine import confined_to
 from kafka_lagoon.query.duckdb_tables import select_rows
 from tests.closed import modes_bind
 from tests.delta.lake import make_lake
@@ -159,6 +160,20 @@ def test_a_path_that_duckdb_takes_for_another(tmp_path: Path, path: str) -> None
     log.write_text(log.read_text().replace(f'"{file.name}"', named))
     with pytest.raises(TableError, match="names a file that is not there"):
         select_rows(connection, "t", folder)
+
+
+@pytest.mark.parametrize("name", ["a*", "a?", "a[b]", "a[", "a[[]b"])
+@pytest.mark.parametrize("connect", [lambda _: duckdb.connect(), confined_to], ids=["notebook", "lagoon sql"])
+def test_a_folder_whose_name_is_a_pattern(
+    tmp_path: Path, name: str, connect: Callable[[Path], duckdb.DuckDBPyConnection]
+) -> None:
+    """The rows are those of this folder alone, although the name as a pattern matches copies of the folder."""
+    write_deltalake(tmp_path / "ab" / "t", pa.table({"a": [1, 2]}))
+    for copy in ("ac", "a[b", name):
+        shutil.copytree(tmp_path / "ab", tmp_path / copy)
+    with connect(tmp_path / name) as connection:
+        read = f"SELECT a FROM ({select_rows(connection, 't', tmp_path / name / 't').sql}) ORDER BY a"
+        assert connection.sql(read).fetchall() == [(1,), (2,)]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])

@@ -20,7 +20,7 @@ from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.folders import is_folder, place_for_temporary_files
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.duckdb_statements import refuse_all_but_a_query
-from kafka_lagoon.query.duckdb_tables import TableQuery, columns_in_sql, literal, select_rows
+from kafka_lagoon.query.duckdb_tables import TableQuery, columns_in_sql, literal, pattern_of, select_rows
 from kafka_lagoon.query.statements import Ask, Open, Rows, failed, refuse_writing
 from kafka_lagoon.query.views import NAMES, VIEWS, in_order_of_reading, with_needs
 from kafka_lagoon.query.window import Newest, Window
@@ -251,7 +251,8 @@ def _limit(connection: duckdb.DuckDBPyConnection, spills: str, limits: Limits) -
 
 def _confine(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
     """Restrict a connection to the files of the warehouse, and lock its settings."""
-    directories = f"[{literal(str(folder.absolute()))}]"
+    names = dict.fromkeys([str(folder.absolute()), pattern_of(folder.absolute())])
+    directories = f"[{', '.join(map(literal, names))}]"
     _set(
         connection,
         {"allowed_directories": directories, "enable_external_access": "false", "lock_configuration": "true"},

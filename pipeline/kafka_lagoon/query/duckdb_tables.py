@@ -53,6 +53,7 @@ _MOST_COUNTED = 1_000  # files whose footers are read for the number of rows: 0.
 _DECIMAL = re.compile(r"decimal\(\d{1,2},\d{1,2}\)")
 # Names that DuckDB does not take literally: it expands patterns, reads all files of a folder, cuts names at a NUL, or loops.
 _DOUBTFUL = re.compile(r"[*?\[\0]|(^|/)\.?$")
+_WILD = re.compile(r"[*?\[]")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # errors of deltalake have colours for terminals
 # A feature, or a version of the protocol, that a newer Delta may know; and a table whose commits a catalog has.
 _UNKNOWN_FEATURE = re.compile("Unsupported(?! Delta table type)|catalog-managed")
@@ -183,7 +184,7 @@ def _select_files(
     connection: duckdb.DuckDBPyConnection, files: Sequence[Path], fields: Sequence[Field], partition_by: Sequence[str]
 ) -> str:
     """Select every column by name and type: files omit columns that are null in all of their rows, so all may lack one."""
-    paths = ", ".join(literal(str(path)) for path in files)
+    paths = ", ".join(literal(pattern_of(path)) for path in files)
     columns = {field["name"]: _type(field["type"]) for field in fields if field["name"] not in partition_by}
     selected = {name: _quoted(name) for name in columns}
     schema = ", ".join(
@@ -235,6 +236,11 @@ def _type(kind: Any) -> str:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def pattern_of(path: Path) -> str:
+    """The pattern that only this path matches: DuckDB has no other way to name a path with such a character."""
+    return _WILD.sub(r"[\g<0>]", str(path))
 
 
 def literal(value: str) -> str:
