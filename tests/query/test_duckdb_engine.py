@@ -357,6 +357,15 @@ def test_a_connection_of_a_notebook(new_tables: Path) -> None:
             register_duckdb(connection, "s3a://b/w")
 
 
+def test_names_of_a_notebook_in_upper_case(new_tables: Path) -> None:
+    """Temporary tables and views of the connection are replaced however their names are spelled."""
+    with duckdb.connect() as connection:
+        connection.execute('CREATE TEMP TABLE "Snapshots" (a INT); CREATE TEMP VIEW SNAPSHOTS_NOW AS SELECT 1')
+        make_available(connection, new_tables, {"snapshots_now"})
+        assert connection.sql("SELECT count(slot) FROM snapshots").fetchall() == [(0,)]
+        assert "slot" in connection.sql("FROM snapshots_now").columns
+
+
 @pytest.fixture
 def new_tables(tmp_path: Path) -> Path:
     """Make all tables, without rows."""

@@ -210,7 +210,7 @@ def _former(connection: duckdb.DuckDBPyConnection, names: Collection[str]) -> li
         "SELECT 'TABLE', table_name FROM duckdb_tables() WHERE temporary "
         "UNION ALL SELECT 'VIEW', view_name FROM duckdb_views() WHERE temporary"
     )
-    return [(kind, name) for kind, name in there.fetchall() if name in names]
+    return [(kind, name) for kind, name in there.fetchall() if name.lower() in names]
 
 
 def _kind(query: TableQuery) -> str:
