@@ -2,10 +2,13 @@
 
 import dataclasses
 import io
+import math
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -134,6 +137,15 @@ def test_pieces_may_differ_in_their_dictionaries(is_dictionary_first: bool) -> N
     wanted = [one for piece in pieces for one in piece.to_pylist()]
     assert pq.read_table(pa.BufferReader(raw)).to_pylist() == wanted
     assert statistics.rows == 5
+
+
+@pytest.mark.parametrize("write", [parquet_bytes, lambda rows: parquet_of([rows[:1], rows[1:]])[0]])
+def test_filters_find_numbers_beside_nan(tmp_path: Path, write: Callable[[pa.Table], bytes]) -> None:
+    """In DuckDB and Spark NaN is greater than every number: no row group is skipped for the numbers beside it."""
+    (tmp_path / "it.parquet").write_bytes(write(pa.table({"value": [0.5, 0.0, math.nan, -1.0]})))
+    file = duckdb.read_parquet(str(tmp_path / "it.parquet"))
+    counts = [len(file.filter(f"value {condition}")) for condition in ("> 0.5", "= 'NaN'", "<= 0.5", ">= -1")]
+    assert counts == [1, 1, 3, 4]
 
 
 def test_times_as_spark_may_write_them() -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka_lagoon.delta.files import Statistics, merged, statistics_of
+from kafka_lagoon.delta.files import Statistics, merged, parquet_writer, statistics_of
 from kafka_lagoon.tables.columns import TIMESTAMP, Column
 from kafka_lagoon.tables.row_columns import Chosen, Difference, Runs, blocks, column_of
 from kafka_lagoon.tables.schema import HEADER
@@ -70,7 +70,7 @@ def parquet_of(pieces: Iterable[pa.Table]) -> tuple[bytes, Statistics]:
     """
     sink, statistics, writer = io.BytesIO(), [], None
     for piece in pieces:
-        writer = writer or pq.ParquetWriter(sink, piece.schema, compression="zstd", store_schema=False)
+        writer = writer or parquet_writer(sink, piece.schema)
         writer.write_table(_like(piece, writer.schema))
         statistics.append(statistics_of(piece))
     if writer:

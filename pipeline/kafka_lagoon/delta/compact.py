@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.files import DataFile, LiveFile, Statistics, merged, statistics_of
+from kafka_lagoon.delta.files import DataFile, LiveFile, Statistics, merged, parquet_writer, statistics_of
 from kafka_lagoon.delta.kernel import State
 from kafka_lagoon.delta.replace_files import Replacement, replace_files
 from kafka_lagoon.delta.warehouse import Warehouse
@@ -145,7 +145,7 @@ def _rewritten(
             counts.append(parquet.metadata.num_rows)
             yield from _row_groups(parquet, schema, kept)
 
-    with pq.ParquetWriter(sink, schema, compression="zstd", store_schema=False) as writer:
+    with parquet_writer(sink, schema) as writer:
         for piece in _pieces(row_groups()):
             writer.write_table(piece)
             pieces.append(statistics_of(piece))

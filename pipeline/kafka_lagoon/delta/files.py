@@ -275,5 +275,15 @@ def _instant(value: datetime) -> str:
 def parquet_bytes(arrow: pa.Table) -> bytes:
     """One Parquet file; timestamps in microseconds, which Spark and every Delta reader expect."""
     sink = io.BytesIO()
-    pq.write_table(arrow, sink, compression="zstd", store_schema=False)
+    with parquet_writer(sink, arrow.schema) as writer:
+        writer.write_table(arrow)
     return sink.getvalue()
+
+
+def parquet_writer(sink: io.BytesIO, schema: pa.Schema) -> Any:
+    """A writer of a file with these columns; row groups have no statistics of floating numbers.
+
+    Arrow leaves NaN out of them, and DuckDB, to which NaN is the greatest number, skips row groups by them.
+    """
+    bounded = [field.name for field in schema if not pa.types.is_floating(field.type)]
+    return pq.ParquetWriter(sink, schema, compression="zstd", store_schema=False, write_statistics=bounded)
