@@ -127,13 +127,18 @@ def _avro(schema: Any, ask: Ask) -> Read:
 
     def parsed(hook: Callable[[Any], Any] | None) -> Any:
         named: dict[str, Any] = {}
-        return [parse_schema(json.loads(one["schema"], object_hook=hook), named) for one in schemas][-1]
+        *others, own = [json.loads(one["schema"], object_hook=hook) for one in schemas]
+        for other in others:
+            parse_schema(other, named)
+        # fastavro does not look up the names in a schema that is a union; a record of one field has the same bytes.
+        field = {"name": "value", "type": own}
+        return parse_schema({"type": "record", "name": "_RecordOfTheValue", "fields": [field]}, named)
 
     whole, without_logical_types = parsed(None), parsed(_without_logical_type)
 
     def decoded(encoded: bytes, by: Any) -> Any:
         stream = io.BytesIO(encoded)
-        value = schemaless_reader(stream, by)
+        value = schemaless_reader(stream, by)["value"]
         if stream.read(1):
             raise ValueError("bytes are left over")
         return value

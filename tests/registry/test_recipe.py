@@ -161,6 +161,19 @@ def test_values_of_avro_that_json_lacks(recipe: ModuleType, registry: Registry, 
     ]
 
 
+def test_a_union_of_references(recipe: ModuleType, registry: Registry) -> None:
+    """A topic of several types may have a schema that is a union of them, each a schema of its own."""
+    for name in ("made", "shipped"):
+        event = {"type": "record", "name": name, "namespace": "events", "fields": [{"name": "id", "type": "int"}]}
+        registry.register(name, {"schema": json.dumps(event)})
+    references = [{"name": f"events.{name}", "subject": name, "version": 1} for name in ("made", "shipped")]
+    union = json.dumps([*(one["name"] for one in references), "null"])
+    start = b"\0" + registry.register("union", {"schema": union, "references": references}).to_bytes(4, "big")
+    rows = decoded(recipe, registry.url, start + b"\0\x0e", start + b"\2\x10", start + b"\4", start + b"\6")
+    expected = [('{"id": 7}', None), ('{"id": 8}', None), ("null", None), (None, "UNREADABLE")]
+    assert [(text, problem) for _, text, problem in rows] == expected
+
+
 def test_a_time_of_protobuf_that_json_lacks(recipe: ModuleType, registry: Registry) -> None:
     """Protobuf's JSON has times of the years 1 to 9999."""
     at_year_10000 = Timestamp(seconds=253_402_300_800).SerializeToString()
