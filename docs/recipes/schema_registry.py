@@ -21,6 +21,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 
 _NAMES, _TYPES = ["schema_id", "json", "problem"], [pa.int32(), pa.string(), pa.string()]
 _HEADER, _NOT_FOUND = 5, 404
+_OWN_FILE = "<value>"  # a name that no import has
 Read = Callable[[bytes], str]
 Ask = Callable[[str, str], Any]  # path, and the problem if it is not found
 
@@ -163,19 +164,24 @@ def _protobuf(schema: Any, ask: Ask) -> Read:
     pool = descriptor_pool.DescriptorPool()
     known = descriptor_pool.Default()
 
+    added = set()
+
     def add(name: str, encoded: str) -> None:
         file = descriptor_pb2.FileDescriptorProto.FromString(base64.b64decode(encoded))
         file.name = name
         for dependency in file.dependency:
             if dependency.startswith("google/protobuf/"):
                 __import__(dependency.removesuffix(".proto").replace("/", ".") + "_pb2")
-                pool.AddSerializedFile(known.FindFileByName(dependency).serialized_pb)
+                _add_known(pool, known.FindFileByName(dependency))
+            elif dependency not in added:  # a file that only the registry itself has, such as google/type/date.proto
+                raise _ProblemError("REFERENCE_NOT_FOUND")
         pool.Add(file)
+        added.add(name)
 
     for name, inner in _referenced(schema, ask, "&format=serialized"):
         add(name, inner["schema"])
-    add("value.proto", schema["schema"])
-    messages = list(pool.FindFileByName("value.proto").message_types_by_name.values())
+    add(_OWN_FILE, schema["schema"])
+    messages = list(pool.FindFileByName(_OWN_FILE).message_types_by_name.values())
 
     def read(encoded: bytes) -> str:
         indexes, body = _indexes(encoded)
@@ -189,6 +195,13 @@ def _protobuf(schema: Any, ask: Ask) -> Read:
             raise _ProblemError("NO_JSON_FORM") from error
 
     return read
+
+
+def _add_known(pool: Any, file: Any) -> None:
+    """Add a file of Protobuf itself, after those that it imports."""
+    for dependency in file.dependencies:
+        _add_known(pool, dependency)
+    pool.AddSerializedFile(file.serialized_pb)
 
 
 def _indexes(encoded: bytes) -> tuple[list[int], bytes]:

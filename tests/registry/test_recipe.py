@@ -15,6 +15,7 @@ from urllib.error import URLError
 import pyarrow as pa
 import pytest
 from fastavro import parse_schema, schemaless_writer
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from kafka_lagoon.jars.locked_jars import cache_folder
@@ -172,6 +173,36 @@ def test_a_union_of_references(recipe: ModuleType, registry: Registry) -> None:
     rows = decoded(recipe, registry.url, start + b"\0\x0e", start + b"\2\x10", start + b"\4", start + b"\6")
     expected = [('{"id": 7}', None), ('{"id": 8}', None), ("null", None), (None, "UNREADABLE")]
     assert [(text, problem) for _, text, problem in rows] == expected
+
+
+def protobuf(registry: Registry, field_type: str, imported: str, *references: dict[str, Any]) -> bytes:
+    """Register a file with a message of one field, `x`, and return what values of it begin with."""
+    file = FileDescriptorProto(name="m", package="m", syntax="proto3", dependency=[imported])
+    file.message_type.add(name="M").field.add(name="x", number=1, label="LABEL_OPTIONAL", type_name=field_type)
+    schema = {"schemaType": "PROTOBUF", "references": list(references)}
+    schema["schema"] = base64.b64encode(file.SerializeToString()).decode()
+    return b"\0" + registry.register(imported, schema).to_bytes(4, "big") + b"\0"
+
+
+def test_a_file_that_imports_one_of_any_name(recipe: ModuleType, registry: Registry) -> None:
+    """No name of an import is that of the file itself."""
+    inner = FileDescriptorProto(name="v", package="v", syntax="proto3")
+    inner.message_type.add(name="V").field.add(name="y", number=1, label="LABEL_OPTIONAL", type="TYPE_INT32")
+    schema = base64.b64encode(inner.SerializeToString()).decode()
+    registry.register("values", {"schemaType": "PROTOBUF", "schema": schema})
+    reference = {"name": "value.proto", "subject": "values", "version": 1}
+    start = protobuf(registry, ".v.V", "value.proto", reference)
+    ((_, text, problem),) = decoded(recipe, registry.url, start + b"\x0a\2\x08\7")
+    assert (text, problem) == ('{"x": {"y": 7}}', None)
+
+
+def test_files_that_the_registry_or_protobuf_has(recipe: ModuleType, registry: Registry) -> None:
+    """Protobuf's own files may import others of them; a file that only the registry has fails its own values."""
+    start = protobuf(registry, ".google.protobuf.Type", "google/protobuf/type.proto")
+    missing = protobuf(registry, ".google.type.Date", "google/type/date.proto")
+    rows = decoded(recipe, registry.url, start + b"\x0a\3\x0a\1T", missing, FIRST)
+    assert [problem for _, _, problem in rows] == [None, "REFERENCE_NOT_FOUND", None]
+    assert json.loads(rows[0][1] or "") == {"x": {"name": "T"}}
 
 
 def test_a_time_of_protobuf_that_json_lacks(recipe: ModuleType, registry: Registry) -> None:
