@@ -11,8 +11,9 @@ import pytest
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.errors import BrokerError, CorruptBatch, RowRefused
+from kafka_lagoon.produce import batch_sender
 from kafka_lagoon.produce.arrow_writer import RECORD_TOO_LARGE, ArrowWriter, WriteOptions
-from kafka_lagoon.produce.batch_queues import AFTER_UNWRITTEN
+from kafka_lagoon.produce.batch_queues import AFTER_UNWRITTEN, Batch
 from kafka_lagoon.produce.batch_sender import BatchSender
 from kafka_lagoon.produce.partitioner import partition_of
 from kafka_lagoon.produce.producer_state import ProducerState
@@ -349,6 +350,27 @@ def test_brokers_that_hang(news: FakeCluster, connect: Connect) -> None:
         to.write(rows(numbered(100)), topic="news", partition=0)
     assert (to.failures[0].failure.name, to.failures[0].failure.may_be_done) == ("DEADLINE_PASSED", True)
     assert sum(one.count for one in to.failures) == 100
+
+
+def test_the_time_of_a_delivery_has_an_option(news: FakeCluster, connect: Connect) -> None:
+    """A partition whose leader refuses is given up after it, and not after the timeout of the client's other requests."""
+    news.faults.append(Fault(PRODUCE.key, refuse(6), times=1_000))
+    with writer(connect(default_api_timeout_ms=60_000), WriteOptions(delivery_timeout_ms=300)) as to:
+        to.write(rows(numbered(3)), topic="news", partition=0)
+    (failure,) = [one.failure for one in to.failures]
+    assert failure.name == "NOT_LEADER_OR_FOLLOWER"
+    assert 300 <= (failure.elapsed_ms or 0) < 30_000
+
+
+def test_requests_are_as_few_as_their_size_allows() -> None:
+    """A request has batches of many partitions, one of each, and is not larger than 4 MiB; a partition's are in order."""
+    batches = {
+        TopicPartition("news", partition): [Batch(number, 1, bytes(1 << 20)) for number in range(2)]
+        for partition in range(5)
+    }
+    requests = batch_sender._split(batches)
+    assert [[partition.partition for partition in one] for one in requests] == [[0, 1, 2, 3], [4, 0, 1, 2], [3, 4]]
+    assert [batch.first for request in requests for batch in request.values()] == [0] * 5 + [1] * 5
 
 
 def test_old_brokers(news: FakeCluster, connect: Connect) -> None:
