@@ -15,7 +15,7 @@ from kafka_lagoon.query.statements import tuples
 from tests.cookbook.pages import QUERIES, by_duckdb, markdown, renewed, statements
 from tests.cookbook.week import make_asked_week
 from tests.query.duckdb_rows import rows_of
-from tests.query.views.worked_examples import lake_of, read_examples
+from tests.query.views.worked_examples import lake_of, lake_of_text, read_examples
 
 PAGE = QUERIES.read_text("utf-8")
 
@@ -132,3 +132,29 @@ def test_elections_are_those_of_one_topic(tmp_path: Path) -> None:
     lake = lake_of(tmp_path, read_examples(tmp_path / "example.txt"))
     with rows_of(lake, statement) as rows:
         assert [one[:3] for one in tuples(rows)] == [("t", 0, 2)]
+
+
+_SET_BACK = """\
+== a group that is set back
+snapshots | captured_at
+1         | 10:00
+2         | 11:00
+3         | 12:00
+4         | 13:00
+
+consumer_lag | group_id | topic  | topic_id | partition | committed_offset | lag_basis
+1            | back     | orders | O        | 0         | 1000             | committed
+2            | back     | orders | O        | 0         | 1010             | committed
+3            | back     | orders | O        | 0         | 0                | committed
+4            | back     | orders | O        | 0         | 7                | committed
+1            | still    | orders | O        | 0         | 5                | committed
+2            | still    | orders | O        | 0         | 5                | committed
+4            | new      | orders | O        | 0         | 5                | committed
+"""
+
+
+def test_commits_that_are_set_back_consume_nothing(tmp_path: Path) -> None:
+    """Question 13 counts what a group has read before and after; of a group with a single commit nothing is known."""
+    (statement,) = (one for one in statements(PAGE) if "AS offsets_consumed" in one)
+    with rows_of(lake_of_text(tmp_path, _SET_BACK), statement) as rows:
+        assert [one[:2] for one in tuples(rows)] == [("back", 17), ("still", 0), ("new", None)]
