@@ -39,6 +39,9 @@ case " $* " in
   *" --master local"*) SPARK_LOCAL_IP=${SPARK_LOCAL_IP:-127.0.0.1}; export SPARK_LOCAL_IP ;;
 esac
 
+# In a locale that is C or not installed Java refuses paths with other letters than ASCII, which Python takes for UTF-8.
+case $(locale charmap 2>/dev/null) in ANSI_*) LC_ALL=C.UTF-8; export LC_ALL ;; esac
+
 # The JVM starts before a job has read its settings: a umask in the environment holds for both.
 [ -z "$LAGOON_UMASK" ] || umask "$LAGOON_UMASK"
 

@@ -4,6 +4,8 @@ import gc
 import os
 import runpy
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -126,3 +128,19 @@ def test_sigterm_has_its_handler_only_while_the_command_runs(
     assert __main__.main(COMMAND) == 0
     assert (during[0] == before) is (before == signal.SIG_IGN)
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.parametrize("names", [{"LC_ALL": "C"}, {"LANG": "xx_XX.UTF-8"}])
+def test_java_names_files_in_utf8_as_python_does(names: dict[str, str], tmp_path: Path) -> None:
+    """In a locale that is C or not installed Java takes paths for ASCII, and cannot open a folder that has other letters."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\nlocale charmap > {tmp_path}/charmap 2>&1\n")
+    java.chmod(0o755)
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), "JAVA_HOME": str(tmp_path), **names}
+    command = ["snapshot", "--create", "--warehouse", f"{tmp_path}/w", "--set", "kafka.bootstrap_servers=127.0.0.1:1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "kafka_lagoon", *command], env=environ, capture_output=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    assert (tmp_path / "charmap").read_text() == "UTF-8\n"

@@ -5,6 +5,7 @@ temporary files stay.
 """
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ _INTERRUPTED, _TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name, as the last one of this process; return its exit code."""
     terminations: list[int] = []
+    _name_files_in_utf8()
 
     def terminate(number: int, _: object) -> None:
         terminations.append(number)
@@ -45,6 +47,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "duckdb" not in sys.modules:
         gc.freeze()
     return code
+
+
+def _name_files_in_utf8() -> None:
+    """Let JVMs that this process starts name files in UTF-8, as Python itself does in a locale that is C or not installed.
+
+    Java takes such a locale for ASCII, and refuses the folder of a warehouse that has other letters in its path.
+    """
+    if sys.flags.utf8_mode:
+        os.environ["LC_ALL"] = "C.UTF-8"
 
 
 if __name__ == "__main__":

@@ -181,3 +181,13 @@ def test_an_archive_that_others_can_write(spark_jars: Path, name: str) -> None:
     path.chmod(mode)
     path.rename(path.with_name("elsewhere"))
     assert submit_options(spark_jars, "job.py") == ""
+
+
+@pytest.mark.parametrize("names", [{"LC_ALL": "C"}, {"LANG": "xx_XX.UTF-8"}, {}, {"LC_ALL": "C.UTF-8"}])
+def test_a_driver_names_files_in_utf8(names: dict[str, str]) -> None:
+    """In a locale that is C or not installed Java refuses paths with other letters than ASCII."""
+    script = f"set -a; . {CONF}/spark-env.sh; set +a; exec locale charmap"
+    environ = {"PATH": os.environ["PATH"], "SPARK_CONF_DIR": str(CONF), **names}
+    command = ["bash", "-c", script, "spark-class", SUBMIT]
+    done = subprocess.run(command, env=environ, check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("UTF-8\n", "")
