@@ -259,6 +259,7 @@ def test_variables_that_differ_in_capitals_only(tmp_path: Path) -> None:
         ("KAFKA__REQUEST_TIMEOUT_MS", "soon", "must be a whole number"),
         ("KAFKA__REQUEST_TIMEOUTMS", "1", "no such setting (did you mean request_timeout_ms?)"),
         ("KAFKA__BOOTSTRAP_SERVERS", "", "'' is not host:port"),
+        ("KAFKA__SASL__PASSWORD", "text", "no such setting"),
         ("INGEST__CHECK_CRCS", "maybe", "must be true or false"),
         ("INGEST", "maybe", "must be a section with settings of its own"),
     ],

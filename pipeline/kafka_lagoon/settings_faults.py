@@ -49,6 +49,8 @@ def _problem(
     if kind in _UNKNOWN_KEY and dotted in _FORMER:
         return f"{where}: is called {_FORMER[dotted]} now"
     if kind in _UNKNOWN_KEY:
+        # A variable with one underscore too many names something within a setting.
+        where = next((name for within, name in named.items() if within[: len(path)] == path), dotted)
         return f"{where}: no such setting{did_you_mean(path[-1], _names_beside(path)) or _elsewhere(path[-1])}"
     if kind == "value_error":
         message = message.removeprefix("Value error, ")
