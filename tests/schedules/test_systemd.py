@@ -3,7 +3,9 @@
 import re
 import shutil
 import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -26,6 +28,17 @@ def test_each_timer_starts_a_unit_that_there_is() -> None:
     }
     for service in started.values():
         assert (UNITS / re.sub("@.*[.]", "@.", service)).is_file()
+
+
+@pytest.mark.parametrize("name", ["Europe/Berlin", "America/New_York", "Australia/Sydney"])
+def test_a_daily_timer_has_its_time_on_each_day(name: str) -> None:
+    """When daylight saving time begins, systemd skips a time that the day does not have, and with it the run."""
+    zone = ZoneInfo(name)
+    for timer in ("lagoon-maintain.timer", "lagoon-report.timer"):
+        hour, minute = map(int, unit(timer)["Timer"]["OnCalendar"].split(":"))
+        for day in range(366):
+            due = datetime(2028, 1, 1, hour, minute) + timedelta(days=day)  # noqa: DTZ001  of the clock on the wall
+            assert due.replace(tzinfo=zone).astimezone(UTC).astimezone(zone).replace(tzinfo=None) == due
 
 
 def test_the_services_have_one_sandbox() -> None:
