@@ -279,6 +279,20 @@ def test_an_environment_brings_kernels_along(tmp_path):
     assert list(cache.iterdir())
 
 
+def test_others_reach_the_kernels_of_an_environment(tmp_path, monkeypatch):
+    """Whatever the umask of the user who makes them, and whether or not it had a folder `share` before."""
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "built"))
+    monkeypatch.setattr(kernel_cache, "import_module", lambda _: None)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    (tmp_path / "built").mkdir()
+    before = os.umask(0o077)
+    try:
+        kernels = kernel_cache.compile_for_environment()
+    finally:
+        os.umask(before)
+    assert [path.stat().st_mode & 0o777 for path in (kernels, *kernels.parents[:2])] == [0o755] * 3
+
+
 def test_who_installed_us_is_trusted(kept, monkeypatch):
     """An image is built by one user and run by another: the owner of our own files could change those, too."""
     if os.getuid() == 0:

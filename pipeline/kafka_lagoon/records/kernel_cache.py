@@ -193,11 +193,13 @@ def environment_folder() -> Path:
 def compile_for_environment() -> Path:
     """Compile all kernels for processors as this machine's, into `environment_folder`. OSError if it cannot be written."""
     folder = environment_folder()
+    made = [folder, *(parent for parent in folder.parents if not parent.exists())]
     _own_folder(folder)
+    for path in made:
+        path.chmod(0o755)  # whatever the umask: other users run the kernels of an image
     os.environ["NUMBA_CACHE_DIR"] = str(folder)
     for module in ("kernels", "encode_kernels"):
         import_module(f"kafka_lagoon.records.{module}")
-    folder.chmod(0o755)  # other users run the kernels of an image
     for path in folder.glob("*.o"):
         path.chmod(0o644)
     return folder
