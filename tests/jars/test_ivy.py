@@ -20,6 +20,16 @@ def test_incomplete_download_leaves_nothing(registry: Registry, tmp_path: Path, 
     assert left_in(tmp_path / "cache") == []
 
 
+def test_options_of_java_are_no_problem_of_a_download(registry: Registry) -> None:
+    """Java begins its output with JAVA_TOOL_OPTIONS, in which the password of a proxy may be."""
+    java = registry.home / "bin" / "java"
+    java.write_text(
+        "#!/bin/sh\necho 'Picked up JAVA_TOOL_OPTIONS: -Dhttps.proxyPassword=p' >&2\necho 'No such option' >&2\nexit 1"
+    )
+    with pytest.raises(JarsUnavailable, match=r"^2 jars could not be downloaded: No such option$"):
+        jar_paths("two")
+
+
 def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """An installation without PySpark has no Ivy, and the error names the extra to install."""
     monkeypatch.setattr(ivy, "find_spec", lambda _: None)

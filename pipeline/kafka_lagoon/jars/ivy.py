@@ -78,7 +78,8 @@ def _run(scratch: Path) -> str | None:
 
 
 def _first_problem(output: str) -> str:
-    lines = [line.strip(" \t:") for line in output.splitlines()]
+    # Java repeats JAVA_TOOL_OPTIONS, in which the password of a proxy may be.
+    lines = [line.strip(" \t:") for line in output.splitlines() if not line.startswith("Picked up ")]
     for part in ("Server access error", "Exception", "not found", ""):
         for line in lines:
             if line and part in line:
