@@ -30,6 +30,20 @@ def test_options_of_java_are_no_problem_of_a_download(registry: Registry) -> Non
         jar_paths("two")
 
 
+@pytest.mark.parametrize(("options", "is_named"), [("", True), ("-Xmx1g", True), ("-Dhttps.proxyHost=p", False)])
+def test_a_proxy_that_java_does_not_know(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, options: str, is_named: bool
+) -> None:
+    """pip reads HTTPS_PROXY and Java does not: the line names the variable that it reads."""
+    registry.gives({}, exit_code=1)
+    monkeypatch.setenv("HTTPS_PROXY", "http://user:password@proxy:3128")
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", options)
+    with pytest.raises(JarsUnavailable) as failed:
+        jar_paths("two")
+    assert ("; Java does not read HTTPS_PROXY: set JAVA_TOOL_OPTIONS=" in str(failed.value)) is is_named
+    assert "password" not in str(failed.value)
+
+
 def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """An installation without PySpark has no Ivy, and the error names the extra to install."""
     monkeypatch.setattr(ivy, "find_spec", lambda _: None)

@@ -1,7 +1,8 @@
 """Downloads jars with Ivy, which comes with PySpark: it knows the public registry, and takes a proxy from JAVA_TOOL_OPTIONS."""
 
+import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -13,6 +14,7 @@ Coordinates = tuple[str, str, str]  # organisation, name, revision
 
 _ATTEMPTS = 2  # the second goes on where the first stopped
 _ATTEMPT_TIMEOUT_S = 300
+_PROXIES = ("HTTPS_PROXY", "https_proxy")
 
 # No POMs and no checksum files: the lock names every jar and its SHA-256. That makes one request per jar instead of four:
 # 5 s instead of 40 s for Kafka.
@@ -38,7 +40,14 @@ def retrieve(jars: Sequence[Coordinates], scratch: Path) -> None:
         complaint = _run(scratch)
         if complaint is None:
             return
-    raise JarsUnavailable(f"{len(jars)} jars could not be downloaded: {complaint}")
+    raise JarsUnavailable(f"{len(jars)} jars could not be downloaded: {complaint}{_cure(os.environ)}")
+
+
+def _cure(environ: Mapping[str, str]) -> str:
+    """Return how to name a proxy to Java, where only other programs know one; else nothing."""
+    if "proxyHost" in environ.get("JAVA_TOOL_OPTIONS", "") or not any(environ.get(name) for name in _PROXIES):
+        return ""
+    return "; Java does not read HTTPS_PROXY: set JAVA_TOOL_OPTIONS='-Dhttps.proxyHost=HOST -Dhttps.proxyPort=PORT'"
 
 
 def spark_jars_folder() -> Path:
@@ -73,7 +82,8 @@ def _run(scratch: Path) -> str | None:
             command, cwd=scratch, capture_output=True, text=True, timeout=_ATTEMPT_TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise JarsUnavailable(f"the registry did not deliver within {_ATTEMPT_TIMEOUT_S} s") from error
+        late = f"the registry did not deliver within {_ATTEMPT_TIMEOUT_S} s"
+        raise JarsUnavailable(f"{late}{_cure(os.environ)}") from error
     return None if run.returncode == 0 else _first_problem(run.stdout + run.stderr)
 
 
