@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.folders import is_folder, owner, place_for_temporary_files
+from kafka_lagoon.folders import is_folder, nameless_user, owner, place_for_temporary_files
 from tests.closed import modes_bind
 
 
@@ -43,6 +43,13 @@ def test_an_owner_without_a_name(tmp_path: Path) -> None:
     """Its number is shown."""
     os.chown(tmp_path, 54_321, -1)
     assert owner(tmp_path) == "54321"
+
+
+def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Containers may start a process as any number."""
+    assert nameless_user() == ""
+    monkeypatch.setattr(os, "geteuid", lambda: 54_321)
+    assert nameless_user() == "user 54321 has no name on this machine, which Hadoop needs"
 
 
 def test_no_place_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:

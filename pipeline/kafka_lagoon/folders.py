@@ -8,6 +8,8 @@ from pathlib import Path
 
 from kafka_lagoon.errors import TableError
 
+NAME_USER = "add a line for it to /etc/passwd, or run as a user that has one"
+
 
 def is_folder(path: Path) -> bool:
     """True if the folder exists; TableError with the cure if this user may not enter it, or a folder above it."""
@@ -31,6 +33,15 @@ def owner(path: Path) -> str:
         return pwd.getpwuid(number).pw_name
     except KeyError:
         return str(number)
+
+
+def nameless_user() -> str:
+    """The fault of a user who is only a number, as in some containers; empty if this user has a name."""
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return f"user {os.geteuid()} has no name on this machine, which Hadoop needs"
+    return ""
 
 
 @contextmanager

@@ -1,16 +1,19 @@
 """A place is writable and its tables are ours, or one line names the fault."""
 
+import os
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta import kernel
+from kafka_lagoon.delta import warehouse as warehouse_module
 from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.warehouse import (
     Warehouse,
@@ -320,6 +323,15 @@ def test_missing_jars_are_said_with_the_cure(bare_jvm: Any) -> None:
     """Without Delta on the class path one line names the remedy."""
     with pytest.raises(TableError, match=r"on Spark.s class path: give spark-submit --packages io\.delta:"):
         kernel.in_jvm(bare_jvm, None)
+
+
+def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hadoop asks the system for the name of the user before it looks at a folder: the line has the cure."""
+    delta = Mock()
+    delta.storage.qualified.side_effect = TableError("/lake: Invalid UID")
+    monkeypatch.setattr(os, "geteuid", lambda: 54_321)
+    with pytest.raises(ConfigError, match=r"^warehouse: /lake: Invalid UID; user 54321 has no name .* /etc/passwd"):
+        warehouse_module._at_path(None, delta, "/lake")
 
 
 @pytest.mark.proof

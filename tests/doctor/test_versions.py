@@ -1,5 +1,6 @@
 """Results of the doctor for Python, Java, Spark and packages that are missing, too old, or newer than tested versions."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -50,6 +51,17 @@ def test_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, status
     (result,) = versions.java()
     assert (result.status, result.observed) == (status, words)
     assert (result.to_do is None) == (status == "ok")
+
+
+def test_java_for_a_user_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every job would end with Hadoop's `Invalid UID`."""
+    monkeypatch.setenv("JAVA_HOME", java_that_says(tmp_path, 'openjdk version "17.0.15"'))
+    monkeypatch.setattr(os, "geteuid", lambda: 54_321)
+    (result,) = versions.java()
+    assert (result.status, result.to_do) == (
+        "failed",
+        "add a line for it to /etc/passwd, or run as a user that has one",
+    )
 
 
 def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

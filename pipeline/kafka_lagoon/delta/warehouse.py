@@ -28,7 +28,7 @@ from kafka_lagoon.delta.lock import check_existing, locked
 from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store, use_ours
 from kafka_lagoon.delta.storage import reason
 from kafka_lagoon.errors import ChecksFailed, ConfigError, NeedsSession, SchemaChanged, TableError
-from kafka_lagoon.folders import owner
+from kafka_lagoon.folders import NAME_USER, nameless_user, owner
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.settings import NO_PLACE, Settings
 from kafka_lagoon.tables.columns import Column
@@ -157,7 +157,9 @@ def _at_path(session: SparkSession | None, delta: Kernel, path: str) -> Warehous
 
 
 def _cure(delta: Kernel, path: str) -> str:
-    """The package with the file system of a URL, if Hadoop has one."""
+    """The package with the file system of a URL, if Hadoop has one; a name for this user, if it has none."""
+    if fault := nameless_user():
+        return f"; {fault}: {NAME_USER}"
     module = _HADOOP_MODULES.get(path.partition("://")[0])
     version = delta.storage.jvm.org.apache.hadoop.util.VersionInfo.getVersion()
     return f"; spark-submit --packages org.apache.hadoop:{module}:{version} brings what serves it" if module else ""

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from kafka_lagoon.doctor.results import Check, Result
+from kafka_lagoon.folders import NAME_USER, nameless_user
 from kafka_lagoon.jars.java import java_path, java_release
 from kafka_lagoon.jars.locked_jars import DELTA, FOR_SPARK
 
@@ -45,6 +46,8 @@ def java() -> Iterator[Result]:
         return
     if release < oldest:
         yield check.failed(f"Java {release}", f"install Java {oldest} or newer, or let JAVA_HOME name it")
+    elif fault := nameless_user():
+        yield check.failed(fault, NAME_USER)
     elif release > newest:
         yield check.warning(
             f"Java {release}, newer than what was tried", f"use Java {oldest} to {newest} if anything fails"
