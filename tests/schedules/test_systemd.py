@@ -30,7 +30,7 @@ def test_each_timer_starts_a_unit_that_there_is() -> None:
         assert (UNITS / re.sub("@.*[.]", "@.", service)).is_file()
 
 
-@pytest.mark.parametrize("name", ["Europe/Berlin", "America/New_York", "Australia/Sydney"])
+@pytest.mark.parametrize("name", ["Europe/Berlin", "Europe/Helsinki", "America/New_York", "Australia/Sydney"])
 def test_a_daily_timer_has_its_time_on_each_day(name: str) -> None:
     """When daylight saving time begins, systemd skips a time that the day does not have, and with it the run."""
     zone = ZoneInfo(name)
