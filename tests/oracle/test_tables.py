@@ -29,6 +29,7 @@ from kafka_lagoon.protocol.messages import (
     share_acknowledge,
     share_fetch,
     share_group_heartbeat,
+    streams_group_describe,
     streams_group_heartbeat,
     txn_offset_commit,
     update_features,
@@ -235,6 +236,13 @@ def test_streams_statuses(codecs: Sequence[JavaCodec]) -> None:
     constants = codecs[0].jvm.java.lang.Class.forName(name).getEnumConstants()
     theirs = {one.name(): one.code() for one in constants}
     assert {name: getattr(streams_group_heartbeat, name) for name in theirs} == theirs
+
+
+def test_descriptions_of_topologies(codecs: Sequence[JavaCodec]) -> None:
+    """Reasons why a topology is or is not described have Kafka's numbers, and none is missing."""
+    statuses = codecs[0].jvm.org.apache.kafka.clients.admin.StreamsGroupTopologyDescriptionStatus.values()
+    theirs = {one.name(): one.id() for one in statuses}
+    assert {name: getattr(streams_group_describe, name) for name in theirs} == theirs
 
 
 def test_transaction_states(codecs: Sequence[JavaCodec]) -> None:

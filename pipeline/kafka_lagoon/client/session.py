@@ -31,7 +31,7 @@ from kafka_lagoon.errors import (
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import REBOOTSTRAP_REQUIRED, error_code
-from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
+from kafka_lagoon.protocol.messages.api_versions import ANY_BROKER, API_VERSIONS, ApiVersionsResponse
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
 from kafka_lagoon.protocol.messages.metadata import CREATES_NOTHING, METADATA, MetadataRequest
 from kafka_lagoon.wire.budget import BUDGET
@@ -221,12 +221,10 @@ class Session:
         def ask(version: int, request: object) -> ApiVersionsResponse:
             return self._ask(API_VERSIONS, version, request, deadline, "handshake")
 
-        is_known = cluster_id is not None and self.node_id is not None
-        response = _driven(negotiate(cluster_id, self.node_id) if is_known else negotiate(), ask)
-        if is_known and response.error_code == REBOOTSTRAP_REQUIRED:
-            reason = (
-                f"broker {self.node_id} of cluster {cluster_id} does not listen there: correct the broker's address"
-            )
+        node_id = ANY_BROKER if cluster_id is None or self.node_id is None else self.node_id
+        response = _driven(negotiate(None if node_id == ANY_BROKER else cluster_id, node_id), ask)
+        if node_id != ANY_BROKER and response.error_code == REBOOTSTRAP_REQUIRED:
+            reason = f"broker {node_id} of cluster {cluster_id} does not listen there: correct the broker's address"
             raise ConnectionFailed(self.address, "handshake", reason)
         self._refuse_error(API_VERSIONS, response.error_code)
         if not response.api_keys:  # else no API could be requested, and everything would look absent

@@ -17,7 +17,7 @@ from kafka_lagoon.wire.schema import Api, Bool, Int8, Int16, Int32, Int64, Strin
 # As topology_description_status.
 NOT_REQUESTED = 0
 NOT_STORED = 1
-NOT_READ = 2
+ERROR = 2  # the plugin failed
 AVAILABLE = 3
 
 
