@@ -367,6 +367,7 @@ def test_a_reference_may_stand_on_a_command_line() -> None:
     [
         ("lake", "{folder}/lake"),
         ("../lake", "{folder}/../lake"),
+        ("link/../lake", "{folder}/link/../lake"),
         ("/lake", "/lake"),
         ("file:/lake", "file:/lake"),
         ("s3a://b/lake", "s3a://b/lake"),

@@ -12,7 +12,11 @@ from kafka_lagoon.warehouse_urls import in_s3, local_folder
     [
         ("lake/here", "lake/here"),
         ("/a:b/c", "/a:b/c"),
-        ("file:/a%20b", "/a b"),
+        ("../lake/", "../lake"),
+        ("/a/link/../b", "/a/b"),
+        ("file:/a/link/../b", "/a/b"),
+        ("file:/a%20b", "/a%20b"),
+        ("file:/a b", "/a b"),
         ("file:///a/b", "/a/b"),
         ("file://localhost/a", "/a"),
         ("file://elsewhere/a", None),
@@ -22,7 +26,7 @@ from kafka_lagoon.warehouse_urls import in_s3, local_folder
     ],
 )
 def test_which_places_are_folders_of_this_machine(place: str, folder: str | None) -> None:
-    """Paths and file URLs in Hadoop's spelling are local folders; all other URLs are for Spark."""
+    """Paths and file URLs are local folders, all other URLs are for Spark. As in Hadoop, nothing is decoded and no link followed."""
     assert local_folder(place) == (folder and Path(folder))
 
 

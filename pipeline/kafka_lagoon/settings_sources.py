@@ -5,6 +5,7 @@ All faults are listed together, before any I/O. Messages never contain secrets.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os.path import normpath
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,9 @@ def _beside(conf: Path, values: dict[str, Any]) -> dict[str, Any]:
     paths = {
         name: values[name] for name in ("warehouse", "owners") if isinstance(values.get(name), str) and values[name]
     }
-    local = {name: path for name, path in paths.items() if local_folder(path) == Path(path) and path[0] != "~"}
+    local = {
+        name: path for name, path in paths.items() if local_folder(path) == Path(normpath(path)) and path[0] != "~"
+    }
     return {**values, **{name: str(conf.parent / path) for name, path in local.items()}}
 
 

@@ -1,5 +1,6 @@
 """Delta Kernel runs in a JVM without a Spark session, and the JVM ends with it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,17 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.delta.jvm_start import ended, started
 from kafka_lagoon.delta.kernel import in_jvm
 from kafka_lagoon.delta.plain_jvm import plain_kernel
+from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.warehouse_urls import local_folder
+
+
+@pytest.fixture(scope="module")
+def hadoop() -> Iterator[Storage]:
+    """Hadoop's file systems in a JVM of their own."""
+    gateway, process = started(())
+    with ended(gateway, process):
+        yield in_jvm(gateway.jvm, gateway.jvm.org.apache.hadoop.conf.Configuration()).storage
 
 
 def test_no_java_is_an_error_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -42,6 +53,20 @@ def test_a_jvm_that_has_ended(tmp_path: Path) -> None:
         ):
             with pytest.raises(TableError, match=r"^the JVM that reads and writes the tables has ended$"):
                 ask()
+
+
+@pytest.mark.parametrize("form", ["{}/50%25 off/x", "file:{}/50%25 off", "file://{}/a//b/", "{}/link/../lake"])
+def test_readers_find_the_folder_of_the_writers(hadoop: Storage, tmp_path: Path, form: str) -> None:
+    """Writers open the URL that Hadoop makes of a place, readers without a JVM the folder of the place or of that URL."""
+    (tmp_path / "elsewhere" / "folder").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "folder")
+    place = form.format(tmp_path)
+    url = hadoop.qualified(place)
+    hadoop.write(f"{url}/file", b"content")
+    for named in (place, url):
+        folder = local_folder(named)
+        assert folder is not None
+        assert (folder / "file").read_bytes() == b"content"
 
 
 def test_a_java_that_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
