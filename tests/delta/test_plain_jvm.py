@@ -69,6 +69,12 @@ def test_readers_find_the_folder_of_the_writers(hadoop: Storage, tmp_path: Path,
         assert (folder / "file").read_bytes() == b"content"
 
 
+@pytest.mark.parametrize("root", ["hdfs://localhost:1", "hdfs://localhost:1/", "hdfs://localhost:1//"])
+def test_tables_at_the_root_of_a_store(hadoop: Storage, root: str) -> None:
+    """A slash after the name of a bucket or host is not doubled by the names of tables, which Arrow would refuse."""
+    assert hadoop.qualified(root) == "hdfs://localhost:1"
+
+
 def test_a_java_that_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The line names it, and not what our code made of its silence."""
     java = tmp_path / "bin" / "java"

@@ -45,12 +45,16 @@ class Storage:
     conf: Any
 
     def qualified(self, location: str) -> str:
-        """`location` with its scheme, relative to the working directory; TableError if no file system serves it."""
+        """`location` with its scheme, relative to the working directory; TableError if no file system serves it.
+
+        The root of a bucket has no slash at its end: Arrow refuses the empty name in `s3a://bucket//records`.
+        """
         try:
             path = self._path(location)
-            return str(path.getFileSystem(self.conf).makeQualified(path).toString())
+            url = str(path.getFileSystem(self.conf).makeQualified(path).toString())
         except JAVA_ERRORS as error:
             raise TableError(f"{location}: {reason(error)}") from error
+        return url.rstrip("/") if "://" in url else url
 
     def write_rows(self, url: str, rows: pa.Table) -> DataFile:
         """Write a new data file with these rows, and describe it for Delta's log; TableError as `write`."""
