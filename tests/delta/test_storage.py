@@ -140,3 +140,19 @@ def test_a_long_error_of_java() -> None:
     assert shortened == f"{quoted[:1_000]}... (KernelEngineException)"
     known = SimpleNamespace(getMessage=lambda: "No such file\nat", getClass=lambda: java_class)
     assert reason_of(known) == "No such file (KernelEngineException)"
+
+
+def test_an_error_of_a_file_system_below_another() -> None:
+    """A bucket that does not exist, or that may not be listed, is named; Delta Kernel only says that it cannot list the log."""
+    of_s3 = SimpleNamespace(getMessage=lambda: "Forbidden", getClass=lambda: class_called("AccessDeniedException"))
+    of_kernel = SimpleNamespace(
+        getMessage=lambda: "Failed to list the files in delta log",
+        getClass=lambda: class_called("UncheckedIOException"),
+        getCause=lambda: of_s3,
+    )
+    assert reason_of(of_kernel) == "Forbidden (AccessDeniedException)"
+
+
+def class_called(name: str) -> SimpleNamespace:
+    """Return a class of Java with this name."""
+    return SimpleNamespace(getSimpleName=lambda: name)

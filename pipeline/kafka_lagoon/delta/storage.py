@@ -323,8 +323,11 @@ def is_java(error: Exception, name: str) -> bool:
 def reason_of(exception: Any) -> str:
     """The first line of a Java exception, with its class; its begin, if the line is long.
 
-    Delta Kernel quotes the whole of a commit's line that it cannot parse, and next offsets are a line of megabytes.
+    Delta Kernel quotes the whole of a commit's line that it cannot parse, and next offsets are a line of megabytes. Of a log
+    that it cannot list it says only that; the error of the file system is the cause.
     """
+    if exception.getClass().getSimpleName() == "UncheckedIOException":
+        exception = exception.getCause()
     message = str(exception.getMessage() or "").partition("\n")[0]
     if len(message) > _LONGEST_REASON:
         message = f"{message[:_LONGEST_REASON]}..."
