@@ -137,6 +137,34 @@ def test_a_newer_snapshot_lacks_something(table: str, state: dict[str, Any], opt
         )
 
 
+def test_the_note_is_about_the_newest() -> None:
+    """Snapshots between the newest and the one that is used may lack other things, which would be new to nobody."""
+    states = {(1, "acls"): {"problem": "CLUSTER_AUTHORIZATION_FAILED"}, (2, "acls"): {"problem": "SKIPPED"}}
+    note = "snapshot s0 of 2026-11-20T12:00:01+00:00 is used: the newest, s2, lacks ACLs (SKIPPED)"
+    with published(3, states=states) as ask:
+        assert chosen(ask, with_acls=True) == ("s0", [note])
+
+
+@pytest.mark.parametrize(
+    ("options", "table", "failure"),
+    [
+        ({"with_configs": True}, "configs", {"api": "DescribeConfigs", "scope_type": "topic", "scope": "topic v"}),
+        ({"with_offsets": True}, "committed_offsets", {"api": "DescribeConfigs"}),
+        ({"with_offsets": True}, "committed_offsets", {"scope_type": "group_partition"}),
+        ({"with_configs": True}, "committed_offsets", {}),
+    ],
+)
+def test_failures_of_an_older_snapshot_that_do_not_matter(
+    options: dict[str, Any], table: str, failure: dict[str, Any]
+) -> None:
+    """Where the newest lacks something, the one before it is used although requests about something else failed."""
+    states = {(1, table): {"outcome": "partial"}, (2, "acls"): {"problem": "SKIPPED"}}
+    with published(3, states=states, failures=[{**UNREAD, **failure, "snapshot_id": "s1"}]) as ask:
+        snapshot, notes = chosen(ask, with_acls=True, **options)
+    assert snapshot == "s1"
+    assert notes[0] == "snapshot s1 of 2026-11-21T12:00:01+00:00 is used: the newest, s2, lacks ACLs (SKIPPED)"
+
+
 def test_topics_that_a_partial_snapshot_has() -> None:
     """A snapshot that does not list every topic will do if it has those that are restored, with their configs."""
     partial = {(0, "topics"): {"visibility": "chosen", "outcome": "partial"}, (0, "configs"): {"outcome": "partial"}}
