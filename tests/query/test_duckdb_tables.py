@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.query.duckdb_engine import confined_to
-from kafka_lagoon.query.duckdb_tables import select_rows
+from kafka_lagoon.query.duckdb_tables import NeedsSpark, select_rows
+from kafka_lagoon.query.window import Span
+from kafka_lagoon.tables.schema import STATE_TABLES
 from tests.closed import modes_bind
 from tests.delta.lake import make_lake
 
@@ -174,6 +177,37 @@ def test_a_folder_whose_name_is_a_pattern(
     with connect(tmp_path / name) as connection:
         read = f"SELECT a FROM ({select_rows(connection, 't', tmp_path / name / 't').sql}) ORDER BY a"
         assert connection.sql(read).fetchall() == [(1,), (2,)]
+
+
+def test_a_folder_that_deltalake_takes_for_another(tmp_path: Path) -> None:
+    """It decodes `%20` in the names of commits, and would read those in the folder with a space."""
+    write_deltalake(tmp_path / "a table", pa.table({"a": [1]}))
+    folder = Path(shutil.copytree(tmp_path / "a table", tmp_path / "a%20table"))
+    with pytest.raises(NeedsSpark, match="folders with % in their names"):
+        select_rows(duckdb.connect(), "t", folder)
+
+
+def test_a_file_that_is_gone_from_a_folder_with_a_pattern_in_its_name(tmp_path: Path) -> None:
+    """DuckDB expands the pattern where no file has the name, and would read a file of another folder."""
+    write_deltalake(tmp_path / "tables", pa.table({"a": [1]}))
+    folder = Path(shutil.copytree(tmp_path / "tables", tmp_path / "table[s]"))
+    next(folder.glob("*.parquet")).unlink()
+    with pytest.raises(TableError, match="names a file that is not there"):
+        select_rows(duckdb.connect(), "t", folder)
+
+
+@pytest.mark.parametrize(("days", "number"), [((0, 0), 1), ((0, 9), 2), ((2, 9), 0), (None, 0)])
+def test_rows_of_a_window(tmp_path: Path, days: tuple[int, int] | None, number: int) -> None:
+    """A file may have rows of several times; a window without spans has no rows."""
+    table, connection = STATE_TABLES[-1], duckdb.connect()
+    times = [datetime(2026, 11, day, tzinfo=UTC) for day in (20, 21)]
+    schema = pa.schema([*table.file_schema(), pa.field("snapshot_date", pa.date32())])
+    values = {"captured_at": times, "snapshot_date": [times[0].date()] * 2}
+    rows = [pa.array(values.get(field.name, [None] * 2), field.type) for field in schema]
+    write_deltalake(tmp_path, pa.table(rows, schema.names), partition_by=["snapshot_date"])
+    span = days and Span(begin=times[0] + timedelta(days[0]), end=times[0] + timedelta(days[1]))
+    query = select_rows(connection, table.name, tmp_path, table, [span] if span else []).sql
+    assert connection.sql(f"SELECT count(*) FROM ({query})").fetchall() == [(number,)]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
