@@ -34,6 +34,7 @@ from kafka_lagoon.protocol.messages import (
     txn_offset_commit,
     update_features,
 )
+from kafka_lagoon.source.kafka_properties import _OF_CLIENTS, _SECURITY
 from tests.oracle.java_codec import JavaCodec
 
 pytestmark = pytest.mark.java
@@ -243,6 +244,15 @@ def test_descriptions_of_topologies(codecs: Sequence[JavaCodec]) -> None:
     statuses = codecs[0].jvm.org.apache.kafka.clients.admin.StreamsGroupTopologyDescriptionStatus.values()
     theirs = {one.name(): one.id() for one in statuses}
     assert {name: getattr(streams_group_describe, name) for name in theirs} == theirs
+
+
+def test_properties_of_clients(codecs: Sequence[JavaCodec]) -> None:
+    """No property of Kafka's consumer and producer is taken for a misspelt one."""
+    clients = codecs[0].jvm.org.apache.kafka.clients
+    names = {*clients.consumer.ConsumerConfig.configNames(), *clients.producer.ProducerConfig.configNames()}
+    assert len(names) > 100
+    unknown = {name for name in names if name not in _OF_CLIENTS.split() and not name.startswith(_SECURITY)}
+    assert unknown == {"internal.throw.on.fetch.stable.offset.unsupported"}  # not for users
 
 
 def test_transaction_states(codecs: Sequence[JavaCodec]) -> None:
