@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +13,18 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.session import Session, Transport
 from kafka_lagoon.client.token_endpoint import TokenEndpoint
 from kafka_lagoon.clock import Clock, Deadline
-from kafka_lagoon.errors import BrokerError, ConnectionLost, DeadlinePassed, TokenUnavailable, UnsupportedVersion
+from kafka_lagoon.errors import (
+    BrokerError,
+    ConnectionFailed,
+    ConnectionLost,
+    DeadlinePassed,
+    TokenUnavailable,
+    UnsupportedVersion,
+)
 from kafka_lagoon.kafka_settings import checked
-from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, ApiVersionsResponse
+from kafka_lagoon.protocol.error_codes import REBOOTSTRAP_REQUIRED
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, BY_BROKER, ApiVersionsResponse, OfferedApi
+from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterResponse
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataBroker, MetadataResponse
@@ -188,6 +198,41 @@ def test_a_session_that_expires_is_authenticated_again(
     session.authenticate(soon(hands))
     assert not session.must_reauthenticate
     assert loopback.requests[3:] == [SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key]
+
+
+@pytest.mark.parametrize("newest", [4, 5])
+def test_another_broker_is_found_once_we_are_authenticated(
+    monkeypatch: pytest.MonkeyPatch, hands: Hands, newest: int
+) -> None:
+    """Brokers from 4.4 on look at the ids after SASL only; older ones, which have no ids, are not asked again."""
+    ranges = {
+        SASL_HANDSHAKE.key: Versions(1, 1),
+        SASL_AUTHENTICATE.key: Versions(2, 2),
+        DESCRIBE_CLUSTER.key: Versions(0, 2),
+    }
+    offered = tuple(
+        OfferedApi(api_key=key, min_version=versions.lowest, max_version=versions.highest)
+        for key, versions in {API_VERSIONS.key: Versions(0, newest), **ranges}.items()
+    )
+    codes = iter([0, REBOOTSTRAP_REQUIRED])
+    loopback = Loopback(
+        {
+            API_VERSIONS.key: lambda: ApiVersionsResponse(error_code=next(codes), api_keys=offered),
+            SASL_HANDSHAKE.key: lambda: SaslHandshakeResponse(mechanisms=("PLAIN",)),
+            SASL_AUTHENTICATE.key: SaslAuthenticateResponse,
+            DESCRIBE_CLUSTER.key: lambda: DescribeClusterResponse(cluster_id="ours", brokers=()),
+        }
+    )
+    monkeypatch.setattr(Transport, "connect", lambda *_: loopback)
+    shared = replace(access(hands.clock(), **PLAIN), cluster_id=lambda: "ours")
+    first = [API_VERSIONS.key, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key]
+    if newest < BY_BROKER.lowest:
+        Session.open(7, "127.0.0.1", 9092, shared, soon(hands))
+        assert loopback.requests == [*first, DESCRIBE_CLUSTER.key]
+    else:
+        with pytest.raises(ConnectionFailed, match="broker 7 of cluster ours does not listen there"):
+            Session.open(7, "127.0.0.1", 9092, shared, soon(hands))
+        assert loopback.requests == [*first, API_VERSIONS.key]
 
 
 def test_sessions_are_not_all_renewed_at_once(opened: Opened, hands: Hands) -> None:

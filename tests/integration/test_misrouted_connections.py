@@ -8,9 +8,10 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.session import Session
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConnectionFailed
-from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.kafka_settings import KafkaSettings, checked
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
+from tests.integration.secured import Secured
 
 pytestmark = pytest.mark.kafka
 
@@ -45,6 +46,17 @@ def test_another_broker(kafka: LocalKafka, cluster_id: str, node_id: int, other:
     meant = f"broker {node_id} of cluster {other or cluster_id} does not listen there: correct the broker's address"
     with pytest.raises(ConnectionFailed, match=meant):
         open_at(kafka, 1, node_id, other or cluster_id)
+
+
+def test_another_broker_behind_sasl(secured: Secured) -> None:
+    """Brokers look at the ids only once a connection is authenticated."""
+    settings, deadline = checked(secured.settings("scram-tls")), Deadline.after(CLOCK, 20_000)
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline) as cluster:
+        access = access_to(settings, CLOCK, RequestStats(), lambda: cluster.cluster_id)
+        broker = cluster.brokers[1]
+        Session.open(1, broker.host, broker.port, access, deadline).close()
+        with pytest.raises(ConnectionFailed, match=r"broker 2 of cluster .* does not listen there"):
+            Session.open(2, broker.host, broker.port, access, deadline)
 
 
 def test_before_the_cluster_is_known(kafka: LocalKafka) -> None:

@@ -31,7 +31,7 @@ from kafka_lagoon.errors import (
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.error_codes import REBOOTSTRAP_REQUIRED, error_code
-from kafka_lagoon.protocol.messages.api_versions import ANY_BROKER, API_VERSIONS, ApiVersionsResponse
+from kafka_lagoon.protocol.messages.api_versions import ANY_BROKER, API_VERSIONS, BY_BROKER, ApiVersionsResponse
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
 from kafka_lagoon.protocol.messages.metadata import CREATES_NOTHING, METADATA, MetadataRequest
 from kafka_lagoon.wire.budget import BUDGET
@@ -233,7 +233,13 @@ class Session:
         return response
 
     def _confirm(self, cluster_id: str, deadline: Deadline) -> None:
-        """ConnectionFailed if the broker names another cluster than this one; ClusterRefused if a bootstrap server does."""
+        """ConnectionFailed if the broker is of another cluster, or another broker; ClusterRefused if a bootstrap server is.
+
+        Brokers do not look at the ids of an ApiVersions request before authentication, so it is sent again after it.
+        """
+        offered = self._offered.get(API_VERSIONS.key)
+        if self._login and self.node_id is not None and offered and offered.highest >= BY_BROKER.lowest:
+            self._negotiate(cluster_id, deadline)
         named = self._cluster_id(deadline)
         if named in ("", None, cluster_id):
             return

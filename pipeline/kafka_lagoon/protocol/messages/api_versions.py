@@ -4,13 +4,15 @@ Any broker answers for itself, before authentication too, so this is the first r
 that does not know the requested version answers in v0, with error 35 and its own range for this API as the only entry
 (KIP-511). So that such an answer can be recognised, the response header is never flexible. Ranges may differ while
 brokers are upgraded one by one. Brokers 4.x list Produce from v0 on and close the connection on v0 to v2 (KAFKA-18659).
-In v5 a client may name the cluster and the broker that it means; any other broker answers error 129 (KIP-1242).
+In v5 a client may name the cluster and the broker that it means; any other broker answers error 129 (KIP-1242), but not
+before authentication, where brokers do not look at these fields (seen in 4.4.0).
 """
 
-from kafka_lagoon.wire.schema import Api, Bool, Int16, Int32, Int64, String, Versions, struct, wire
+from kafka_lagoon.wire.schema import LATEST, Api, Bool, Int16, Int32, Int64, String, Versions, struct, wire
 
 UNKNOWN_EPOCH = -1  # finalized_features says nothing
 ANY_BROKER = -1  # as node_id
+BY_BROKER = Versions(5, LATEST)  # with the ids of cluster and broker
 
 
 @struct
