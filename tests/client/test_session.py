@@ -235,6 +235,40 @@ def test_another_broker_is_found_once_we_are_authenticated(
         assert loopback.requests == [*first, API_VERSIONS.key]
 
 
+@pytest.mark.parametrize("code", [0, REBOOTSTRAP_REQUIRED])
+def test_a_bootstrap_server_that_is_taken_for_a_broker(
+    monkeypatch: pytest.MonkeyPatch, hands: Hands, code: int
+) -> None:
+    """Before its connection is used for the broker, it is asked whether it leads there: several may have one address."""
+    codes = iter([0, code])
+    offered = tuple(
+        OfferedApi(api_key=key, min_version=versions.lowest, max_version=versions.highest)
+        for key, versions in {API_VERSIONS.key: API_VERSIONS.versions, LIST_GROUPS.key: Versions(0, 4)}.items()
+    )
+    loopback = Loopback(
+        {
+            API_VERSIONS.key: lambda: ApiVersionsResponse(error_code=next(codes), api_keys=offered),
+            LIST_GROUPS.key: ListGroupsResponse,
+        }
+    )
+    monkeypatch.setattr(Transport, "connect", lambda *_: loopback)
+    known: list[str] = []
+    shared = replace(access(hands.clock()), cluster_id=lambda: known[0] if known else None)
+    broker = Broker(None, "127.0.0.1", 9092, shared)
+    assert broker.ask(LIST_GROUPS, ListGroupsRequest(), soon(hands)) == ListGroupsResponse()
+    known.append("ours")
+    broker.assign_node_id(7)
+    first = [API_VERSIONS.key, LIST_GROUPS.key]
+    if code:
+        with pytest.raises(ConnectionFailed, match="broker 7 of cluster ours does not listen there"):
+            broker.ask(LIST_GROUPS, ListGroupsRequest(), soon(hands))
+        assert loopback.requests == [*first, API_VERSIONS.key]
+    else:
+        for _ in range(2):
+            broker.ask(LIST_GROUPS, ListGroupsRequest(), soon(hands))
+        assert loopback.requests == [*first, API_VERSIONS.key, LIST_GROUPS.key, LIST_GROUPS.key]
+
+
 def test_sessions_are_not_all_renewed_at_once(opened: Opened, hands: Hands) -> None:
     """The share of the lifetime differs from session to session."""
     answers = {

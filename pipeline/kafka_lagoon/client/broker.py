@@ -82,10 +82,10 @@ class Broker:
         return self._session.versions if self._session else None
 
     def assign_node_id(self, node_id: int) -> None:
-        """Set the id of the broker that turned out to listen here; the open connection stays."""
+        """Set the id of the broker that has this address; the open connection stays, and is asked before its next request."""
         self.node_id = node_id
         if self._session:
-            self._session.node_id = node_id
+            self._session.node_id, self._session.is_confirmed = node_id, False
 
     def replace(self, former: "Broker") -> None:
         """Wait for the throttle time of the same broker at its former address, which is closed."""
@@ -261,6 +261,8 @@ class Broker:
         session.obey_throttle(deadline)
         if session.must_reauthenticate:
             session.authenticate(deadline)
+        if not session.is_confirmed:
+            session.confirm_broker(deadline)
         return session
 
     def _connected(self, deadline: Deadline) -> Session:

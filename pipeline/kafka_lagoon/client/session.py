@@ -78,12 +78,13 @@ class Session:
         self.node_id = node_id  # None for a bootstrap server whose broker is not known yet
         self._transport, self._host = transport, host
         self._settings, self._clock, self._request_stats = access.settings, access.clock, access.request_stats
-        self._login, self._pace = access.login, access.pace
+        self._login, self._pace, self._known_cluster = access.login, access.pace, access.cluster_id
         self._connection = Connection(self._settings.client_id, self._settings.receive_message_max_bytes)
         self.versions: ApiVersionsResponse | None = None  # its ApiVersions response
         self._offered: dict[int, Versions] = {}
         self._is_secure = access.tls is not None
         self._is_used = False  # there was a response beside those of opening
+        self.is_confirmed = True  # False if `node_id` was learned later, until the broker has been asked
         # Monotonic. KIP-219: the response to a throttled request comes at once, and the client waits (see `record`).
         self.quiet_until = 0.0
         self._renew_at: float | None = None  # monotonic
@@ -209,6 +210,17 @@ class Session:
         wait_s = max(lifetime_ms / 1000 * share, _RENEWED_AFTER_S)
         self._renew_at = self._clock.monotonic() + wait_s if lifetime_ms > 0 else None  # as in Kafka's client
 
+    def confirm_broker(self, deadline: Deadline) -> None:
+        """ConnectionFailed if another broker listens there than the one of `node_id`, which brokers say from Kafka 4.4 on.
+
+        Nothing may be in flight.
+        """
+        offered, cluster_id = self._offered.get(API_VERSIONS.key), self._known_cluster()
+        is_asked = self.node_id is not None and cluster_id is not None
+        if is_asked and offered and offered.highest >= BY_BROKER.lowest:
+            self._negotiate(cluster_id, deadline)
+        self.is_confirmed = True
+
     def interrupt(self) -> None:
         """End an exchange that another thread waits for, with ConnectionLost there."""
         self._transport.interrupt()
@@ -237,9 +249,8 @@ class Session:
 
         Brokers do not look at the ids of an ApiVersions request before authentication, so it is sent again after it.
         """
-        offered = self._offered.get(API_VERSIONS.key)
-        if self._login and self.node_id is not None and offered and offered.highest >= BY_BROKER.lowest:
-            self._negotiate(cluster_id, deadline)
+        if self._login:
+            self.confirm_broker(deadline)
         named = self._cluster_id(deadline)
         if named in ("", None, cluster_id):
             return
