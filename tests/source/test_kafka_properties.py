@@ -16,6 +16,7 @@ from kafka_lagoon.source.kafka_properties import misspelt
         ("transaction.id", "transactional.id"),
         ("enable.idempotance", "enable.idempotence"),
         ("securty.protocol", "security.protocol"),
+        ("partitoner.rack.aware", "partitioner.rack.aware"),
     ],
 )
 def test_a_misspelt_name(name: str, meant: str) -> None:
