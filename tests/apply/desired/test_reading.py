@@ -262,6 +262,7 @@ def test_all_faults_at_once_with_their_lines(tmp_path: Path) -> None:
         ("topics.t = 5", ":2: topics.t: must be a table"),
         ("topics = []", ":2: topics: must be a table"),
         ("acls = {}", ":2: acls: must be a list"),
+        ('scram_users."".SCRAM-SHA-256.iterations = 4096', ":2: scram_users.: must be text that is not empty"),
         ("acls = [1]", ":2: acls[1]: must be a table"),
         ("cluster_id = true", ":1: cluster_id: must be text that is not empty"),
         ("topics.t = { assignments = [[1], [2, 3]] }", ":2: topics.t.assignments: partitions have different numbers"),

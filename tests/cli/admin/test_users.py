@@ -38,6 +38,13 @@ def test_a_password_is_a_reference(capsys: pytest.CaptureFixture[str], tmp_path:
         assert reason in line
 
 
+@pytest.mark.parametrize("verb", ["alter-scram", "delete-scram"])
+def test_an_empty_name_is_refused(capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    """No user has an empty name. A variable of a script may be empty: setting its password was a traceback."""
+    (line,) = faults(capsys, verb, "alice", "")
+    assert line.startswith("USER: '' is empty")
+
+
 @pytest.mark.usefixtures("altering_apis")
 def test_a_user_that_could_not_be_described(
     capsys: pytest.CaptureFixture[str],

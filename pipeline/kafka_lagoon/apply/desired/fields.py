@@ -60,7 +60,7 @@ Principal = Annotated[
 Operation = Annotated[Text, one_of(OPERATIONS)]
 Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 ByteRate = Annotated[Limit, AfterValidator(validators.whole)]
-UserName = Annotated[str, owned("scram_user", f"{USER}:")]
+UserName = Annotated[Text, owned("scram_user", f"{USER}:")]
 Mechanism = Annotated[Text, one_of(list(SCRAM_MECHANISMS.values()))]
 Password = Annotated[  # files of desired state are kept in version control
     Secret, parsed(_REFERENCE, Secret, "must be a reference, env:NAME or file:/path, and not the password itself")

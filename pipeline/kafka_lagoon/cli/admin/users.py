@@ -9,6 +9,7 @@ from kafka_lagoon.admin.scram import ScramCredential, describe_scram_users
 from kafka_lagoon.apply.action import Guard, State
 from kafka_lagoon.apply.kinds.users import MECHANISMS, alter_scram, delete_scram, scram_states
 from kafka_lagoon.cli.admin.command import altering
+from kafka_lagoon.cli.arguments import not_empty
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.permissions import ALTERS_CLUSTER
@@ -22,7 +23,7 @@ _REFERENCES = ("env:", "file:")
 
 
 def _declare(parser: ArgumentParser) -> None:
-    parser.add_argument("users", nargs="+", metavar="USER", help="names of users, without User:")
+    parser.add_argument("users", nargs="+", type=not_empty, metavar="USER", help="names of users, without User:")
     parser.add_argument("--mechanism", choices=MECHANISMS, default="SCRAM-SHA-512", help="default: %(default)s")
 
 
