@@ -290,6 +290,7 @@ def test_options_of_all_verbs_may_stand_before_the_verb(capsys: pytest.CaptureFi
         *(("kafka lag", option) for option in ("--conf", "--kafka-properties")),
         ("snapshot", "--log-file"),
         ("admin reassign", "--file"),
+        ("admin reset-offsets", "--from-file"),
     ],
 )
 def test_an_empty_name_of_a_file_is_refused(command: str, option: str) -> None:

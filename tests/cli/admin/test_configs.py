@@ -38,6 +38,15 @@ def test_all_faults_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+@pytest.mark.parametrize("text", ["retention.ms,segment.ms", "retention.ms=1", "retention.ms segment.ms"])
+def test_a_config_is_unset_by_its_name_alone(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    """kafka-configs takes a list. Here it was the name of a config that is not set: nothing to do, with exit code 0."""
+    (line,) = faults(capsys, "alter-configs", "topic", "orders", "--unset", text)
+    assert line.startswith(f"--unset: {text!r} is not the name of one config")
+    (line,) = faults(capsys, "alter-configs", "topic", "orders", "--unset", "")
+    assert line.startswith("--unset: '' is empty")
+
+
 def test_every_guard_of_a_config_has_its_option(capsys: pytest.CaptureFixture[str]) -> None:
     """Without the option nobody could make the change."""
     with pytest.raises(SystemExit):

@@ -1,7 +1,7 @@
 """`lagoon admin alter-configs`: sets, unsets and edits configs of topics, brokers, groups, client metrics and loggers."""
 
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +20,7 @@ from kafka_lagoon.apply.action import Action, Guard
 from kafka_lagoon.apply.kinds.configs import ALL_BROKERS, change_configs, named_resource
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.topics import config
+from kafka_lagoon.cli.arguments import not_empty
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.permissions import ALTER_CLUSTER_CONFIGS, Requirement
@@ -32,6 +33,7 @@ from kafka_lagoon.protocol.messages.incremental_alter_configs import INCREMENTAL
 _NOT_A_LIST, _NOT_KNOWN = "NOT_A_LIST", "NOT_KNOWN"
 _LIST = 7  # number of type LIST in CONFIG_TYPES
 _BROKER = re.compile(r"0|[1-9][0-9]{0,9}")  # ids of brokers in the spelling of their answers
+_NO_NAME = re.compile(r"[,=\s]")
 _SINCE = {GROUP: "4.0", CLIENT_METRICS: "3.7"}
 
 
@@ -48,8 +50,22 @@ def _declare(parser: ArgumentParser) -> None:
     for option, meaning in edits:
         parser.add_argument(option, action="append", type=config, default=[], metavar="CONFIG=VALUE", help=meaning)
     parser.add_argument(
-        "--unset", action="append", default=[], metavar="CONFIG", help="remove this config, so that its default applies"
+        "--unset",
+        action="append",
+        type=_config_name,
+        default=[],
+        metavar="CONFIG",
+        help="remove this config, so that its default applies",
     )
+
+
+def _config_name(text: str) -> str:
+    """Parse the name of one config. A list or a value would be the name of a config that is not set, and nothing to do."""
+    if _NO_NAME.search(not_empty(text)):
+        raise ArgumentTypeError(
+            f"{text!r} is not the name of one config: give the option once for each, without a value"
+        )
+    return text
 
 
 def _check(options: Namespace) -> Iterator[str]:

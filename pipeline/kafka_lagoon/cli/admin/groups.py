@@ -22,6 +22,7 @@ from kafka_lagoon.apply.offset_resets import ResetSpec, ShiftBy, members_failure
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.offsets_file import read_offsets_file
 from kafka_lagoon.cli.admin.selection import SELECTION, merged, selected
+from kafka_lagoon.cli.arguments import not_empty
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
 from kafka_lagoon.cli.kafka.selection import list_notes
@@ -97,6 +98,7 @@ def _declare_reset(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--from-file",
+        type=not_empty,
         metavar="FILE",
         help="file with lines TOPIC,PARTITION,OFFSET, as kafka-consumer-groups exports them",
     )
