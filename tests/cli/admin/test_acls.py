@@ -2,6 +2,8 @@
 
 import pytest
 
+from kafka_lagoon.cli.main import options_of
+from kafka_lagoon.cli.terminal import UsageError
 from tests.cli.admin.faults import faults
 
 GOOD = ("--principal", "User:a", "--operation", "read", "--resource-type", "topic", "--resource-name", "orders")
@@ -50,3 +52,18 @@ def test_a_deletion_says_what_it_is_about(capsys: pytest.CaptureFixture[str], ar
     """A deletion needs a filter or --all, and not both."""
     (line,) = faults(capsys, "delete-acl", *arguments)
     assert "--all alone" in line
+
+
+@pytest.mark.parametrize("verb", ["admin delete-acl", "kafka acls"])
+def test_a_filter_that_no_acl_can_match(verb: str) -> None:
+    """Both said that there is no ACL, with exit code 0, for a user without its type and for an empty variable of a script."""
+    with pytest.raises(UsageError, match="--principal: 'alice' is not a principal like User:alice"):
+        options_of(verb, ["--principal", "alice"])
+    with pytest.raises(UsageError, match="--resource-name: '' is empty"):
+        options_of(verb, ["--resource-name", ""])
+
+
+def test_a_filter_for_what_kafka_accepts() -> None:
+    """Kafka has ACLs for a user or a host with an empty name: they can be found, and deleted."""
+    options = options_of("kafka acls", ["--principal", "User:", "--host", ""])
+    assert (options.principal, options.host) == ("User:", "")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from kafka_lagoon.admin.acls import AclFilter, describe_acls
+from kafka_lagoon.cli.arguments import not_empty
 from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.output import CommandOutput, RowSet
@@ -23,11 +24,14 @@ def declare_filter(parser: ArgumentParser) -> None:
     _add(parser, "--resource-type", acls.RESOURCE_TYPES)
     parser.add_argument(
         "--resource-name",
+        type=not_empty,
         metavar="NAME",
         help="only ACLs for this name; with --pattern-type MATCH all that apply to it",
     )
     _add(parser, "--pattern-type", acls.PATTERN_TYPES)
-    parser.add_argument("--principal", metavar="User:NAME", help="only ACLs for exactly this principal")
+    parser.add_argument(
+        "--principal", type=_principal, metavar="User:NAME", help="only ACLs for exactly this principal"
+    )
     parser.add_argument("--host", metavar="ADDRESS", help="only ACLs for exactly this address")
     _add(parser, "--operation", acls.OPERATIONS)
     _add(parser, "--permission", acls.PERMISSION_TYPES)
@@ -37,6 +41,13 @@ def _add(parser: ArgumentParser, option: str, names: Mapping[int, str]) -> None:
     """Declare an option that takes a name and stores its number. UNKNOWN is refused: brokers close the connection on it."""
     numbers = {name: number for number, name in names.items() if number != acls.UNKNOWN}
     parser.add_argument(option, type=_number(numbers), default=acls.ANY, metavar="WHICH", help=", ".join(numbers))
+
+
+def _principal(text: str) -> str:
+    """Refuse a name without its type, as Kafka's own tools do: no ACL is for it, and the answer would be that there is none."""
+    if not text.partition(":")[1]:
+        raise ArgumentTypeError(f"{text!r} is not a principal like User:alice")
+    return text
 
 
 def _number(numbers: Mapping[str, int]) -> Callable[[str], int]:
