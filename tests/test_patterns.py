@@ -17,6 +17,14 @@ def test_what_is_none(text: str) -> None:
         compile_pattern(text)
 
 
+@pytest.mark.parametrize("text", ["[[:alpha:]]+", "orders-[[0-9]]*", "[a-z--b]"])
+def test_what_python_only_warns_of(text: str) -> None:
+    """Its warning, with a line of this package, stood on standard error, and a class of POSIX silently matched other names."""
+    with pytest.raises(ValueError, match="is not a clear regular expression: Possible "):
+        compile_pattern(text)
+    assert compile_pattern(r"[\[a]").fullmatch("[")
+
+
 def test_the_first_match_of_a_whole_name() -> None:
     """The order decides, and a pattern that matches only a part of the name does not count."""
     entries = [(compile_pattern(text), value) for text, value in (("order", 1), ("orders-.*", 2), (".*-eu", 3))]

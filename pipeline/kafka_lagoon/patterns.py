@@ -1,6 +1,7 @@
 """Compiles regular expressions that users write, and finds the first one that matches a whole name."""
 
 import re
+import warnings
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -8,9 +9,18 @@ T = TypeVar("T")
 
 
 def compile_pattern(text: str) -> re.Pattern[str]:
-    """The pattern; ValueError for a text that is none, or that is too large or nested too deeply for Python."""
+    """The pattern; ValueError for a text that is none, or that is too large or nested too deeply for Python.
+
+    Nor is it one where Python warns that it may mean another set of characters, as of [[:alpha:]], which it does not know.
+    """
     try:
-        return re.compile(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)
+            return re.compile(text)
+    except FutureWarning as warning:
+        raise ValueError(
+            f"{text!r} is not a clear regular expression: {warning}; a backslash makes a sign in a set stand for itself"
+        ) from None
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"{text!r} is not a regular expression: {error}") from None
 
