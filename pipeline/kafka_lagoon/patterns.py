@@ -11,7 +11,7 @@ T = TypeVar("T")
 def compile_pattern(text: str) -> re.Pattern[str]:
     """The pattern; ValueError for a text that is none, or that is too large or nested too deeply for Python.
 
-    Nor is it one where Python warns that it may mean another set of characters, as of [[:alpha:]], which it does not know.
+    Java has sets within sets, such as [a-z&&[^b]], and grep has [[:alpha:]]: Python takes the brackets for characters, and warns.
     """
     try:
         with warnings.catch_warnings():
@@ -19,7 +19,7 @@ def compile_pattern(text: str) -> re.Pattern[str]:
             return re.compile(text)
     except FutureWarning as warning:
         raise ValueError(
-            f"{text!r} is not a clear regular expression: {warning}; a backslash makes a sign in a set stand for itself"
+            f"{text!r} has a set within a set, which Python does not have ({warning}): a backslash makes a sign a character"
         ) from None
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"{text!r} is not a regular expression: {error}") from None

@@ -7,7 +7,6 @@ that change no row are accepted. Modules that load slowly are not imported: Spar
 import difflib
 import json
 import re
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -218,12 +217,7 @@ def _names(texts: OptionTexts) -> tuple[str, ...]:
 def _pattern(texts: OptionTexts) -> str:
     pattern = texts.text("subscribePattern") or ""
     try:
-        with warnings.catch_warnings():
-            # Java has sets within sets, as in [a-z&&[^b]]; Python takes the brackets for characters, and warns.
-            warnings.simplefilter("error", FutureWarning)
-            compile_pattern(pattern)
-    except FutureWarning:
-        texts.problems.append(f"subscribePattern: {pattern!r}: write it without a set within a set: Python has none")
+        compile_pattern(pattern)
     except ValueError as error:
         texts.problems.append(f"subscribePattern: {error}")
     if not pattern:
