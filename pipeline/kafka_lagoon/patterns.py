@@ -11,7 +11,7 @@ T = TypeVar("T")
 def compile_pattern(text: str) -> re.Pattern[str]:
     """The pattern; ValueError for a text that is none, or that is too large or nested too deeply for Python.
 
-    Java has sets within sets, such as [a-z&&[^b]], and grep has [[:alpha:]]: Python takes the brackets for characters, and warns.
+    Java has sets within sets, such as [a-z&&[^b]], and grep [[:alpha:]]: Python takes the brackets for characters, and warns.
     """
     try:
         with warnings.catch_warnings():

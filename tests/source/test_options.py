@@ -158,7 +158,7 @@ def test_all_faults_at_once():
         ({"subscribePattern": "("}, "subscribePattern: '(' is not a regular expression"),
         ({"subscribePattern": "a{99999999999}"}, "subscribePattern: 'a{99999999999}' is not a regular expression"),
         ({"subscribePattern": "[a-z&&[^b]]+"}, "subscribePattern: '[a-z&&[^b]]+' has a set within a set"),
-        ({"subscribePattern": "t-[[0-9]x]"}, "subscribePattern: 't-[[0-9]x]': write it without a set within a set"),
+        ({"subscribePattern": "t-[[0-9]x]"}, "subscribePattern: 't-[[0-9]x]' has a set within a set"),
         ({"assign": "[" * 5_000}, "assign: not JSON like"),
         ({"assign": '{"a":["0"]}'}, 'assign: a: not partition numbers as in {"topicA":[0,1]}'),
     ],
