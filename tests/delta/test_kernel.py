@@ -226,6 +226,34 @@ def test_a_feature_that_the_kernel_does_not_write(write: Callable[[Kernel, Any],
         write(kernel, state)
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda kernel, state: kernel.domain(state, "lagoon.x"),
+        lambda kernel, state: kernel.domains(state),
+        lambda kernel, state: kernel.last_transaction(state, "app"),
+        lambda kernel, state: kernel.files(state, {}),
+        lambda kernel, state: kernel.described_files(state, {}),
+        lambda kernel, state: kernel.live_files(state),
+    ],
+    ids=["domain", "domains", "transaction", "files", "described files", "live files"],
+)
+def test_a_log_that_fails_after_the_version_was_found(read: Callable[[Kernel, Any], object]) -> None:
+    """The Kernel reads the rest of a log later: a checkpoint whose parts are gone is an error in one line."""
+    state = MagicMock(partition_by=("snapshot_date",), location="lake/t")
+    failed = Py4JJavaError(
+        "failed", java_error("KernelEngineException", "Error reading Parquet file: _sidecars/1.parquet")
+    )
+    snapshot = state.snapshot
+    for method in ("getDomainMetadata", "getActiveDomainMetadataMap", "getLatestTransactionVersion"):
+        getattr(snapshot, method).side_effect = failed
+    batches = snapshot.getScanBuilder.return_value.build.return_value.getScanFiles.return_value
+    batches.hasNext.side_effect = failed
+    kernel = Kernel(classes=MagicMock(), engine=MagicMock(), storage=MagicMock())
+    with pytest.raises(TableError, match=r"^lake/t cannot be read: Error reading Parquet file: _sidecars/1\.parquet"):
+        read(kernel, state)
+
+
 def test_what_an_append_needs_is_asked_without_a_commit() -> None:
     """Domain metadata are a feature, too: the transaction sets them, and is not committed."""
     state = MagicMock(location="lake/t")

@@ -217,31 +217,37 @@ class Kernel:
 
     def domain(self, state: State, domain: str) -> str | None:
         """The last value that a commit set for a domain, None if there is none."""
-        value = state.snapshot.getDomainMetadata(domain)
+        with _reading(state.location):
+            value = state.snapshot.getDomainMetadata(domain)
         return str(value.get()) if value.isPresent() else None
 
     def domains(self, state: State) -> list[str]:
         """Names of all domains that have metadata."""
-        return [str(name) for name in state.snapshot.getActiveDomainMetadataMap()]
+        with _reading(state.location):
+            return [str(name) for name in state.snapshot.getActiveDomainMetadataMap()]
 
     def last_transaction(self, state: State, app_id: str) -> int | None:
         """The version that the last commit under `app_id` carried, None if there was none."""
-        version = state.snapshot.getLatestTransactionVersion(self.engine, app_id)
+        with _reading(state.location):
+            version = state.snapshot.getLatestTransactionVersion(self.engine, app_id)
         return int(version.get()) if version.isPresent() else None
 
     def files(self, state: State, wanted: Mapping[str, str | date]) -> list[str]:
         """URLs of the files that may hold rows with all values `wanted`, by the log's statistics."""
         status = self._java("internal.InternalScanFileUtils.getAddFileStatus")
-        return [str(status(row).getPath()) for row in self._scan_files(self._scan(state, wanted))]
+        with _reading(state.location):
+            return [str(status(row).getPath()) for row in self._scan_files(self._scan(state, wanted))]
 
     def described_files(self, state: State, wanted: Mapping[str, str | date]) -> list[DescribedFile]:
         """Files that may hold rows with all values `wanted`, with their statistics in the log."""
-        return [described_file(state.location, add) for add in self._adds(self._scan(state, wanted))]
+        with _reading(state.location):
+            return [described_file(state.location, add) for add in self._adds(self._scan(state, wanted))]
 
     def live_files(self, state: State, wanted: Mapping[str, str | date] = _ALL) -> list[LiveFile]:
         """All files of a table, or those that may hold rows with all values `wanted`; a quarter of a millisecond each."""
         (column,) = state.partition_by
-        return [live_file(add, column) for add in self._adds(self._scan(state, wanted))]
+        with _reading(state.location):
+            return [live_file(add, column) for add in self._adds(self._scan(state, wanted))]
 
     def _scan(self, state: State, wanted: Mapping[str, str | date]) -> Any:
         builder = state.snapshot.getScanBuilder()
@@ -352,6 +358,15 @@ def in_jvm(jvm: Any, hadoop_conf: Any) -> Kernel:
         conf.set(_LOCAL_LOG_STORE, LOCAL_LOG_STORE)
     storage = Storage(jvm=jvm, conf=conf)
     return Kernel(classes=jvm.io.delta.kernel, engine=default_engine.create(conf), storage=storage)
+
+
+@contextmanager
+def _reading(location: str) -> Iterator[None]:
+    """Raise TableError in place of Java's exceptions of a log: the Kernel reads it only when it is asked for its content."""
+    try:
+        yield
+    except JAVA_ERRORS as error:
+        raise TableError(f"{location} cannot be read: {reason(error)}") from error
 
 
 @contextmanager
