@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from kafka_lagoon.delta.foreign_commits import Commit, Contradiction, Kind, commit_of, contradiction
+from kafka_lagoon.delta.foreign_commits import Commit, Contradiction, Kind, commit_of, commits_since, contradiction
+from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.errors import TableError
 
 
@@ -165,3 +166,14 @@ def test_commits_of_delta_rs(tmp_path: Path, operation: Callable[[str], object],
 def test_the_time_of_a_commit_may_be_missing(log: bytes | None, is_before: bool) -> None:
     """A commit without a time says nothing about those before it; one that is gone has none before it."""
     assert commit_of(7, log).is_before(1000) == is_before
+
+
+def test_commits_after_one_without_content(tmp_path: Path) -> None:
+    """A power cut leaves such a file, which Delta takes for a commit: the RESTORE after it is seen, and no time is known of it."""
+    logs = {3: log_of("WRITE", ADD), 4: b"", 5: log_of("RESTORE", REMOVE)}
+    (tmp_path / "_delta_log").mkdir()
+    for version, log in logs.items():
+        (tmp_path / "_delta_log" / f"{version:020d}.json").write_bytes(log)
+    commits = commits_since(Storage(jvm=None, conf=None), f"file:{tmp_path}", 3)
+    assert [(commit.version, commit.kind) for commit in commits] == [(4, Kind.HARMLESS), (5, Kind.RESTORED)]
+    assert not commits[0].is_before(1000)

@@ -175,7 +175,7 @@ def commits_between(storage: Storage, location: str, after: int, upto: int) -> l
 
     def read(version: int) -> Commit:
         url = commit_url(location, version)
-        return commit_of(version, storage.read(url) if storage.size(url) else None)
+        return commit_of(version, storage.read(url) if storage.exists(url) else None)
 
     versions = range(after + 1, upto + 1)
     if len(versions) < 2:  # noqa: PLR2004  most times there is none, or ours
@@ -187,11 +187,12 @@ def commits_between(storage: Storage, location: str, after: int, upto: int) -> l
 def commits_since(storage: Storage, location: str, after: int) -> list[Commit]:
     """The commits after a version, without reading the state of the table.
 
-    Where the log no longer has that version it may lack later ones, too, so the folder is listed.
+    Where the log no longer has that version it may lack later ones, too, so the folder is listed. A file that lost its content
+    with the power of its machine is a commit, as it is to Delta: one without actions.
     """
     upto = after
-    if storage.size(commit_url(location, after)):
-        while storage.size(commit_url(location, upto + 1)):
+    if storage.exists(commit_url(location, after)):
+        while storage.exists(commit_url(location, upto + 1)):
             upto += 1
     else:
         names = (

@@ -145,6 +145,8 @@ class Storage:
 
     def exists(self, url: str) -> bool:
         """True if there is a file or folder of this name; a store without folders has one where it has files below."""
+        if url.startswith(_LOCAL):
+            return _local_status(url) is not None
         path = self._path(url)
         try:
             return bool(path.getFileSystem(self.conf).exists(path))
@@ -298,10 +300,16 @@ def _stored(url: str, status: os.stat_result) -> Stored:
 
 
 def _local_size(url: str) -> int:
+    status = _local_status(url)
+    return status.st_size if status else 0
+
+
+def _local_status(url: str) -> os.stat_result | None:
+    """The status of a file or folder on this machine, None if there is none."""
     try:
-        return Path(url.removeprefix(_LOCAL)).stat().st_size
+        return Path(url.removeprefix(_LOCAL)).stat()
     except (FileNotFoundError, NotADirectoryError):
-        return 0
+        return None
     except OSError as error:
         raise TableError(f"{url} cannot be read: {error.strerror}") from error
 
