@@ -1,7 +1,11 @@
 """A table's log is untrusted text: its names, types and paths never become SQL."""
 
 import json
+import os
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +14,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.cli.main import main
@@ -239,3 +243,32 @@ def test_errors_of_deltalake_have_no_colours(lake: Path, tmp_path: Path, capsys:
     assert main(["sql", "--warehouse", str(tmp_path / "lake"), "FROM snapshots"]) == 1
     complaint = capsys.readouterr().err
     assert "cannot be read: Kernel error -> Generic LocalFileSystem error ↳ Unable to open file " in complaint
+
+
+def without_first_checkpoint(log: Path) -> None:
+    """Leave the hint at a checkpoint that is gone, as a copy of a part of a log does."""
+    DeltaTable(log.parent).create_checkpoint()
+    next(log.glob("*.checkpoint.parquet")).unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (without_first_checkpoint, r"didn't find any checkpoints: remove {log}/_last_checkpoint, which no reader needs"),
+        (lambda log: (log / f"{1:020d}.json").unlink(), r"found gap: 0{{20}}\.json -> 0{{19}}2\.json"),
+        (lambda log: (log / f"{1:020d}.json").write_text('{"add": {"pa'), r"Truncated record whilst reading string"),
+    ],
+    ids=["no checkpoint", "a gap", "a part of a commit"],
+)
+def test_a_damaged_log(tmp_path: Path, damage: Callable[[Path], object], said: str) -> None:
+    """The line has the cause and nothing of the inside of deltalake, also where RUST_BACKTRACE asks for its stack."""
+    folder = tmp_path / "records"
+    for _ in range(3):
+        write_deltalake(folder, pa.table({"number": [1]}), mode="append")
+    damage(folder / "_delta_log")
+    code = "import sys; from kafka_lagoon.query.duckdb_engine import confined_to; from kafka_lagoon.query.duckdb_tables import *;"
+    code += "folder = Path(sys.argv[1]); select_rows(confined_to(folder), 'records', folder)"
+    environ = os.environ | {"RUST_BACKTRACE": "1"}
+    run = subprocess.run([sys.executable, "-c", code, folder], env=environ, capture_output=True, text=True, check=False)
+    prefix = re.escape(f"kafka_lagoon.errors.TableError: table records at {folder} cannot be read: Kernel error: ")
+    assert re.fullmatch(f"{prefix}.*{said.format(log=re.escape(str(folder / '_delta_log')))}", run.stderr.splitlines()[-1])

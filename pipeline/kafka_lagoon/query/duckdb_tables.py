@@ -54,7 +54,12 @@ _DECIMAL = re.compile(r"decimal\(\d{1,2},\d{1,2}\)")
 # Names that DuckDB does not take literally: it expands patterns, reads all files of a folder, cuts names at a NUL, or loops.
 _DOUBTFUL = re.compile(r"[*?\[\0]|(^|/)\.?$")
 _WILD = re.compile(r"[*?\[]")
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # errors of deltalake have colours for terminals
+# Errors of deltalake have colours for terminals, the frames of a stack where RUST_BACKTRACE is set, and all fields of a file.
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_FRAMES = re.compile(r"\n +0: .*", re.DOTALL)
+_FILE_OF_LOG = re.compile(r'ParsedLogPath \{.*?filename: "([^"]*)".*?file_type: \w+ \}')
+# Spark and Delta Kernel look for another checkpoint then.
+_NO_CHECKPOINT = "Had a _last_checkpoint hint"
 # A feature, or a version of the protocol, that a newer Delta may know; and a table whose commits a catalog has.
 _UNKNOWN_FEATURE = re.compile("Unsupported(?! Delta table type)|catalog-managed")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
@@ -98,7 +103,7 @@ def select_rows(
         partition_by = delta.metadata().partition_columns
         added = pa.table(delta.get_add_actions())
     except (DeltaError, OSError, ValueError) as error:
-        reason = " ".join(_COLOUR.sub("", str(error)).split())
+        reason = _reason(error, folder)
         if _UNKNOWN_FEATURE.search(reason):
             raise NeedsSpark(f"table {name} has what deltalake cannot read: {reason}") from error
         raise TableError(f"table {name} at {folder} cannot be read: {reason}") from error
@@ -116,6 +121,13 @@ def select_rows(
     if times is None or chosen is None:
         return TableQuery(query)
     return TableQuery(f"SELECT * FROM ({query}) WHERE {condition(times) or 'false'}", chosen.rows)  # noqa: S608  times
+
+
+def _reason(error: Exception, folder: Path) -> str:
+    """An error of deltalake in one line, with the cure for a hint at a checkpoint that is gone."""
+    text = _FILE_OF_LOG.sub(r"\1", _FRAMES.sub("", _COLOUR.sub("", str(error))))
+    cure = f": remove {folder}/_delta_log/_last_checkpoint, which no reader needs" if _NO_CHECKPOINT in text else ""
+    return f"{' '.join(text.split())}{cure}"
 
 
 def _files(name: str, folder: Path, added: pa.Table, partition_by: Sequence[str]) -> list[Path]:
