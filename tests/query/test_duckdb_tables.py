@@ -254,7 +254,10 @@ def without_first_checkpoint(log: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (without_first_checkpoint, r"didn't find any checkpoints: remove {log}/_last_checkpoint, which no reader needs"),
+        (
+            without_first_checkpoint,
+            r"didn't find any checkpoints: remove {log}/_last_checkpoint, which no reader needs",
+        ),
         (lambda log: (log / f"{1:020d}.json").unlink(), r"found gap: 0{{20}}\.json -> 0{{19}}2\.json"),
         (lambda log: (log / f"{1:020d}.json").write_text('{"add": {"pa'), r"Truncated record whilst reading string"),
     ],
@@ -271,4 +274,30 @@ def test_a_damaged_log(tmp_path: Path, damage: Callable[[Path], object], said: s
     environ = os.environ | {"RUST_BACKTRACE": "1"}
     run = subprocess.run([sys.executable, "-c", code, folder], env=environ, capture_output=True, text=True, check=False)
     prefix = re.escape(f"kafka_lagoon.errors.TableError: table records at {folder} cannot be read: Kernel error: ")
-    assert re.fullmatch(f"{prefix}.*{said.format(log=re.escape(str(folder / '_delta_log')))}", run.stderr.splitlines()[-1])
+    assert re.fullmatch(
+        f"{prefix}.*{said.format(log=re.escape(str(folder / '_delta_log')))}", run.stderr.splitlines()[-1]
+    )
+
+
+@pytest.mark.parametrize("checkpoint", [None, b"", b"PAR1"], ids=["none", "empty", "a part of two"])
+def test_a_log_without_its_begin(tmp_path: Path, checkpoint: bytes | None) -> None:
+    """Rows of the commits that are gone would be missing silently, where a later commit repeats protocol and schema."""
+    folder, name = tmp_path / "records", f"{0:020d}.json"
+    for _ in range(3):
+        write_deltalake(folder, pa.table({"number": [1]}), mode="append")
+    log = folder / "_delta_log"
+    created = [line for line in (log / name).read_text().splitlines() if "protocol" in line or "metaData" in line]
+    with (log / f"{2:020d}.json").open("a") as commit:
+        commit.writelines(f"\n{line}" for line in created)
+    (log / name).rename(tmp_path / name)
+    if checkpoint is not None:
+        parts = ".0000000001.0000000002" if checkpoint else ""
+        (log / f"{1:020d}.checkpoint{parts}.parquet").write_bytes(checkpoint)
+    with confined_to(folder) as connection:
+        with pytest.raises(TableError, match="its log has neither version 0 nor a complete checkpoint"):
+            select_rows(connection, "records", folder)
+        (tmp_path / name).rename(log / name)
+        assert connection.sql(select_rows(connection, "records", folder).sql).fetchall() == [(1,)] * 3
+        DeltaTable(folder).create_checkpoint()
+        (log / name).unlink()
+        assert connection.sql(select_rows(connection, "records", folder).sql).fetchall() == [(1,)] * 3

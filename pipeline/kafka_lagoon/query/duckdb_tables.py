@@ -8,6 +8,7 @@ exit (docs/decisions/storage.md).
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -58,6 +59,7 @@ _WILD = re.compile(r"[*?\[]")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _FRAMES = re.compile(r"\n +0: .*", re.DOTALL)
 _FILE_OF_LOG = re.compile(r'ParsedLogPath \{.*?filename: "([^"]*)".*?file_type: \w+ \}')
+_PART = re.compile(r"\.checkpoint\.\d{10}\.(\d{10})\.parquet$")  # with the number of parts
 # Spark and Delta Kernel look for another checkpoint then.
 _NO_CHECKPOINT = "Had a _last_checkpoint hint"
 # A feature, or a version of the protocol, that a newer Delta may know; and a table whose commits a catalog has.
@@ -107,6 +109,10 @@ def select_rows(
         if _UNKNOWN_FEATURE.search(reason):
             raise NeedsSpark(f"table {name} has what deltalake cannot read: {reason}") from error
         raise TableError(f"table {name} at {folder} cannot be read: {reason}") from error
+    if not _has_begin(folder / "_delta_log"):
+        raise TableError(
+            f"table {name} at {folder} cannot be read: its log has neither version 0 nor a complete checkpoint"
+        )
     faults = differences(table, schema["fields"], partition_by) if table else []
     if faults:
         raise SchemaChanged(f"table {name} at {folder} is not as we made it: {'; '.join(faults)}")
@@ -128,6 +134,18 @@ def _reason(error: Exception, folder: Path) -> str:
     text = _FILE_OF_LOG.sub(r"\1", _FRAMES.sub("", _COLOUR.sub("", str(error))))
     cure = f": remove {folder}/_delta_log/_last_checkpoint, which no reader needs" if _NO_CHECKPOINT in text else ""
     return f"{' '.join(text.split())}{cure}"
+
+
+def _has_begin(log: Path) -> bool:
+    """False for a log without the commits of its first files: deltalake would read later ones alone if they have the schema."""
+    if (log / f"{0:020d}.json").exists():
+        return True
+    parts = Counter[tuple[str, int]]()
+    for path in log.glob("*.checkpoint.*"):
+        if path.stat().st_size:
+            part = _PART.search(path.name)
+            parts[path.name[:20], int(part[1]) if part else 1] += 1
+    return any(count >= number for (_, number), count in parts.items())
 
 
 def _files(name: str, folder: Path, added: pa.Table, partition_by: Sequence[str]) -> list[Path]:
