@@ -8,10 +8,11 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.jvm_start import ended, started
-from kafka_lagoon.delta.kernel import in_jvm
+from kafka_lagoon.delta.kernel import Kernel, in_jvm
 from kafka_lagoon.delta.plain_jvm import plain_kernel
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.tables.schema import ADMIN_ACTIONS
 from kafka_lagoon.warehouse_urls import local_folder
 
 
@@ -84,3 +85,24 @@ def test_a_java_that_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(TableError, match=f"no JVM for Delta Kernel: {java} did not start"):
         started(())
+
+
+def _created(kernel: Kernel, folder: Path) -> str:
+    """Make a table without rows; returns its URL."""
+    location = kernel.storage.qualified(str(folder))
+    kernel.create(location, ADMIN_ACTIONS.delta_schema(), ADMIN_ACTIONS.partition_by, {})
+    return location
+
+
+@pytest.mark.java
+def test_a_checkpoint_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    """Its codec cannot be unpacked: the Kernel renames four bytes to a checkpoint, and the table could not be read any more."""
+    gateway, process = started((f"-Djava.io.tmpdir={tmp_path / 'nowhere'}",))
+    with ended(gateway, process):
+        kernel = in_jvm(gateway.jvm, gateway.jvm.org.apache.hadoop.conf.Configuration())
+        location = _created(kernel, tmp_path / "table")
+        kernel.checkpoint(location)
+        state = kernel.load(location)
+    assert state is not None
+    assert state.version == 0
+    assert [path.name for path in (tmp_path / "table" / "_delta_log").iterdir()] == [f"{0:020}.json"]

@@ -6,7 +6,7 @@ when warm, the Kernel 0.06 s (docs/decisions, 5).
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import field
 from datetime import date, datetime
 from functools import reduce
@@ -29,6 +29,7 @@ from kafka_lagoon.delta.files import (
 )
 from kafka_lagoon.delta.foreign_commits import ENGINE_INFO
 from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, defined
+from kafka_lagoon.delta.log_files import remove_failed_checkpoint
 from kafka_lagoon.delta.spark_connect import refuse_remote_session
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, is_java, live_jvm, reason, reason_of
 from kafka_lagoon.errors import PipelineError, TableError
@@ -318,11 +319,18 @@ class Kernel:
         It is of the latest version, whichever that is: only then does the Kernel remove anything, which its own hook never
         does. What has been committed stands, so a failure is an event: the next checkpoint makes up for it.
         """
+        version: int | None = None
         try:
-            self._java("TableManager.loadSnapshot")(location).build(self.engine).writeCheckpoint(self.engine)
+            snapshot = self._java("TableManager.loadSnapshot")(location).build(self.engine)
+            version = snapshot.getVersion()
+            snapshot.writeCheckpoint(self.engine)
         except JAVA_ERRORS as error:
-            if not is_java(error, "CheckpointAlreadyExistsException"):
-                log.error("checkpoint_failed", table=location, reason=reason(error))
+            if is_java(error, "CheckpointAlreadyExistsException"):
+                return
+            log.error("checkpoint_failed", table=location, reason=reason(error))
+            if version is not None:
+                with suppress(TableError):  # a JVM that has ended has renamed nothing
+                    remove_failed_checkpoint(self.storage, location, version)
 
     def _predicate(self, wanted: Mapping[str, str | date]) -> Any:
         column, comparison = self._java("expressions.Column"), self._java("expressions.Predicate")

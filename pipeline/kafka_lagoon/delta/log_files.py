@@ -1,4 +1,7 @@
-"""Reads from a table's log which files a commit added, and which files commits since a time have removed."""
+"""Reads from a table's log which files a commit added, and which files commits since a time have removed.
+
+It also removes from the log what a checkpoint that failed has left there.
+"""
 
 import json
 import re
@@ -13,6 +16,7 @@ from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.stored_json import reading
 
 _READ_AT_ONCE = 16  # commits; on object stores each is a request
+_PARQUET = b"PAR1"  # begin and end of a whole file
 
 
 def commit_url(location: str, version: int) -> str:
@@ -40,6 +44,23 @@ def removed_since(storage: Storage, location: str, since_ms: int) -> dict[str, d
     with reading(f"a commit of {location}"), ThreadPoolExecutor(_READ_AT_ONCE) as threads:
         removed = chain.from_iterable(threads.map(lambda commit: _removed(storage, commit), commits))
         return {url_of(location, remove["path"]): _day_of(remove) for remove in removed}
+
+
+def remove_failed_checkpoint(storage: Storage, location: str, version: int) -> None:
+    """Remove the temporary files of a checkpoint of this version, and the checkpoint itself if it is not whole.
+
+    Delta Kernel renames an incomplete file, too, if an error such as OutOfMemoryError has ended the writing. Nobody could read
+    the table then. A full disk leaves temporary files that fill the rest of it.
+    """
+    log, name = f"{location}/_delta_log", f"{version:020d}.checkpoint.parquet"
+    for file in storage.names(log):
+        is_temporary = file.startswith(f".{name}.") and file.endswith(".tmp")
+        if is_temporary or (file == name and not _is_whole(storage.read(f"{log}/{name}"))):
+            storage.delete(f"{log}/{file}")
+
+
+def _is_whole(parquet: bytes) -> bool:
+    return len(parquet) > 2 * len(_PARQUET) and parquet.startswith(_PARQUET) and parquet.endswith(_PARQUET)
 
 
 def _removed(storage: Storage, commit: str) -> list[Mapping[str, Any]]:
