@@ -1,5 +1,6 @@
 """Delta Kernel runs in a JVM without a Spark session, and the JVM ends with it."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -106,3 +107,15 @@ def test_a_checkpoint_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert state is not None
     assert state.version == 0
     assert [path.name for path in (tmp_path / "table" / "_delta_log").iterdir()] == [f"{0:020}.json"]
+
+
+@pytest.mark.java
+def test_temporary_files_are_where_tmpdir_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Java would take /tmp, which may be full or closed; what JAVA_TOOL_OPTIONS name is theirs."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    for options, expected in (("", str(tmp_path)), ("-Djava.io.tmpdir=/named", "/named")):
+        monkeypatch.setenv("JAVA_TOOL_OPTIONS", options)
+        gateway, process = started(())
+        with ended(gateway, process):
+            assert gateway.jvm.java.lang.System.getProperty("java.io.tmpdir") == expected

@@ -6,7 +6,8 @@ A run that will need it starts it first, and imports and connects meanwhile: the
 import os
 import select
 import sys
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -111,7 +112,8 @@ def started(options: Sequence[str], more: Sequence[Path] = ()) -> tuple[Any, Any
     child forgets the connections of all other threads, and py4j then shuts down their sockets.
     """
     try:
-        command = [java_path(), *_FLAGS, *options, "-classpath", kernel_class_path(more), *_GATEWAY]
+        flags = [*_FLAGS, *_temporary_files(os.environ), *options]
+        command = [java_path(), *flags, "-classpath", kernel_class_path(more), *_GATEWAY]
         with held_back():
             # A process group of its own: Ctrl-C is for us, who may still have something to write. It ends with our pipe.
             process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, process_group=0)  # noqa: S603  Java's, and ours
@@ -124,6 +126,19 @@ def started(options: Sequence[str], more: Sequence[Path] = ()) -> tuple[Any, Any
         return JavaGateway(gateway_parameters=parameters), process
     except (JarsUnavailable, Py4JError, OSError, ValueError) as error:
         raise TableError(f"no JVM for Delta Kernel: {error}") from error
+
+
+def _temporary_files(environ: Mapping[str, str]) -> list[str]:
+    """The option that lets Java use the folder that TMPDIR names; none where another variable names one to Java itself.
+
+    Java knows only /tmp, and codecs of checkpoints are unpacked there: a table could be read only where /tmp has space.
+    """
+    of_java = f"{environ.get('JAVA_TOOL_OPTIONS', '')} {environ.get('JDK_JAVA_OPTIONS', '')}"
+    if not environ.get("TMPDIR") or "java.io.tmpdir" in of_java:
+        return []
+    with suppress(FileNotFoundError):  # no folder can be written, and only tables with checkpoints need one
+        return [f"-Djava.io.tmpdir={tempfile.gettempdir()}"]
+    return []
 
 
 def _first_line(process: "Popen[bytes]", answers: IO[bytes]) -> bytes:
