@@ -119,7 +119,7 @@ def test_others_say_nothing_of_a_run(tmp_path: Path, last: dict[str, Any]) -> No
     for version, actions in ((1, begun), (2, (last,))):
         (log / f"{version:020d}.json").write_text("\n".join(map(json.dumps, actions)))
     storage = Storage(jvm=None, conf=None)
-    kernel = SimpleNamespace(storage=SimpleNamespace(read=storage.read, size=storage.size))
+    kernel = SimpleNamespace(storage=storage)
     kernel.last_transaction = lambda *_: 1
     location = f"file:{tmp_path}"
     table: Any = SimpleNamespace(
