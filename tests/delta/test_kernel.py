@@ -16,7 +16,8 @@ from py4j.clientserver import ClientServerConnection
 from py4j.protocol import Py4JJavaError
 
 from kafka_lagoon.delta.files import DataFile, Statistics, Value
-from kafka_lagoon.delta.kernel import Conflict, Fence, Fenced, Kernel
+from kafka_lagoon.delta.kernel import Fence, Kernel
+from kafka_lagoon.delta.kernel_errors import Conflict, Fenced
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.tables.record_tables import INGEST_DATE, RECORD_TABLES, RECORDS

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.delta.files import DataFile, LiveFile, Statistics
-from kafka_lagoon.delta.kernel import Conflict
+from kafka_lagoon.delta.kernel_errors import Conflict
 from kafka_lagoon.delta.replace_files import ATTEMPTS, Replacement, replace_files
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.tables.schema import STORED_CHANGES

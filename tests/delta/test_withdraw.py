@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.delta.files import LiveFile
-from kafka_lagoon.delta.kernel import Conflict
+from kafka_lagoon.delta.kernel_errors import Conflict
 from kafka_lagoon.delta.publish import publish, snapshot_lock
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.delta.withdraw import withdraw

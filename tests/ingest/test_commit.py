@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kafka_lagoon.delta.kernel import Fenced, Kernel
+from kafka_lagoon.delta.kernel import Kernel
+from kafka_lagoon.delta.kernel_errors import Fenced
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import LockHeld, RangesPending, TableError

@@ -12,7 +12,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from kafka_lagoon.delta.kernel import Fence, Fenced, Kernel
+from kafka_lagoon.delta.kernel import Fence, Kernel
+from kafka_lagoon.delta.kernel_errors import Fenced
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.fetch.range_history import SupersededRange

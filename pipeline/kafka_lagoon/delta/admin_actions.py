@@ -14,7 +14,8 @@ from kafka_lagoon import log
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.foreign_commits import CLOCKS_DIFFER_MS, commits_between
-from kafka_lagoon.delta.kernel import Fence, Fenced, State
+from kafka_lagoon.delta.kernel import Fence, State
+from kafka_lagoon.delta.kernel_errors import Fenced
 from kafka_lagoon.delta.log_files import added_files
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.sessionless import without_session

@@ -6,7 +6,7 @@ when warm, the Kernel 0.06 s (docs/decisions, 5).
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import field
 from datetime import date, datetime
 from functools import reduce
@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import quote
 
 from py4j.java_gateway import JavaClass
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from kafka_lagoon import log
@@ -29,10 +28,11 @@ from kafka_lagoon.delta.files import (
 )
 from kafka_lagoon.delta.foreign_commits import ENGINE_INFO
 from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, defined
+from kafka_lagoon.delta.kernel_errors import Conflict, appending, last_attempt, reading_log, why
 from kafka_lagoon.delta.log_files import remove_failed_checkpoint
 from kafka_lagoon.delta.spark_connect import refuse_remote_session
-from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, is_java, live_jvm, reason, reason_of
-from kafka_lagoon.errors import PipelineError, TableError
+from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, is_java, live_jvm, reason
+from kafka_lagoon.errors import TableError
 from kafka_lagoon.folders import is_folder
 from kafka_lagoon.frozen import frozen
 
@@ -46,14 +46,6 @@ _LOCAL_LOG_STORE = "io.delta.kernel.logStore.file.impl"
 _RETRIES = 30
 _NO_DOMAINS: Mapping[str, str] = {}
 _ALL: Mapping[str, str | date] = {}
-
-
-class Conflict(PipelineError):
-    """Another commit was made since the version that a commit was to follow."""
-
-
-class Fenced(PipelineError):
-    """Another commit has used the same transaction id, or a later version of it."""
 
 
 @frozen(kw_only=False)
@@ -146,7 +138,7 @@ class Kernel:
         Fenced if another commit since `state` has used `fence`; TableError for anything else, such as another commit
         since then that set one of `domains`. Files that others have added or rewritten meanwhile are no obstacle.
         """
-        with _appending(state.location):
+        with appending(state.location):
             transaction = self._append_transaction(state, fence, domains)
             result = transaction.commit(self.engine, self._actions(state.location, files, partition))
         self._checkpoint(state.location, result)
@@ -154,7 +146,7 @@ class Kernel:
 
     def refuse_unwritable(self, state: State, domains: Mapping[str, str] = _NO_DOMAINS) -> None:
         """TableError, as `append` raises it, if Delta Kernel does not write a feature of a table, such as CHECK constraints."""
-        with _appending(state.location):
+        with appending(state.location):
             self._append_transaction(state, None, domains)
 
     def _append_transaction(self, state: State, fence: Fence | None, domains: Mapping[str, str]) -> Any:
@@ -195,10 +187,10 @@ class Kernel:
             builder = state.snapshot.buildUpdateTableTransaction(ENGINE_INFO, self._java("Operation.MANUAL_UPDATE"))
             result = builder.withMaxRetries(0).build(self.engine).commit(self.engine, self._parsed(lines))
         except JAVA_ERRORS as error:
-            attempt = _last_attempt(error)
+            attempt = last_attempt(error)
             if attempt is not None and attempt.isConflict():
                 raise Conflict(state.location) from error
-            raise TableError(f"{state.location} cannot be written: {_why(error)}") from error
+            raise TableError(f"{state.location} cannot be written: {why(error)}") from error
         return int(result.getVersion())
 
     def set_properties(self, state: State, properties: Mapping[str, str]) -> None:
@@ -208,7 +200,7 @@ class Kernel:
             builder = builder.withTablePropertiesAdded(_java_map(self.storage.jvm.java.util, properties))
             result = builder.withMaxRetries(_RETRIES).build(self.engine).commit(self.engine, self._no_actions())
         except JAVA_ERRORS as error:
-            raise TableError(f"properties of {state.location} cannot be set: {_why(error)}") from error
+            raise TableError(f"properties of {state.location} cannot be set: {why(error)}") from error
         self._checkpoint(state.location, result)
 
     def table_property(self, state: State, key: str) -> str | None:
@@ -218,36 +210,36 @@ class Kernel:
 
     def domain(self, state: State, domain: str) -> str | None:
         """The last value that a commit set for a domain, None if there is none."""
-        with _reading(state.location):
+        with reading_log(state.location):
             value = state.snapshot.getDomainMetadata(domain)
         return str(value.get()) if value.isPresent() else None
 
     def domains(self, state: State) -> list[str]:
         """Names of all domains that have metadata."""
-        with _reading(state.location):
+        with reading_log(state.location):
             return [str(name) for name in state.snapshot.getActiveDomainMetadataMap()]
 
     def last_transaction(self, state: State, app_id: str) -> int | None:
         """The version that the last commit under `app_id` carried, None if there was none."""
-        with _reading(state.location):
+        with reading_log(state.location):
             version = state.snapshot.getLatestTransactionVersion(self.engine, app_id)
         return int(version.get()) if version.isPresent() else None
 
     def files(self, state: State, wanted: Mapping[str, str | date]) -> list[str]:
         """URLs of the files that may hold rows with all values `wanted`, by the log's statistics."""
         status = self._java("internal.InternalScanFileUtils.getAddFileStatus")
-        with _reading(state.location):
+        with reading_log(state.location):
             return [str(status(row).getPath()) for row in self._scan_files(self._scan(state, wanted))]
 
     def described_files(self, state: State, wanted: Mapping[str, str | date]) -> list[DescribedFile]:
         """Files that may hold rows with all values `wanted`, with their statistics in the log."""
-        with _reading(state.location):
+        with reading_log(state.location):
             return [described_file(state.location, add) for add in self._adds(self._scan(state, wanted))]
 
     def live_files(self, state: State, wanted: Mapping[str, str | date] = _ALL) -> list[LiveFile]:
         """All files of a table, or those that may hold rows with all values `wanted`; a quarter of a millisecond each."""
         (column,) = state.partition_by
-        with _reading(state.location):
+        with reading_log(state.location):
             return [live_file(add, column) for add in self._adds(self._scan(state, wanted))]
 
     def _scan(self, state: State, wanted: Mapping[str, str | date]) -> Any:
@@ -368,26 +360,6 @@ def in_jvm(jvm: Any, hadoop_conf: Any) -> Kernel:
     return Kernel(classes=jvm.io.delta.kernel, engine=default_engine.create(conf), storage=storage)
 
 
-@contextmanager
-def _reading(location: str) -> Iterator[None]:
-    """Raise TableError in place of Java's exceptions of a log: the Kernel reads it only when it is asked for its content."""
-    try:
-        yield
-    except JAVA_ERRORS as error:
-        raise TableError(f"{location} cannot be read: {reason(error)}") from error
-
-
-@contextmanager
-def _appending(location: str) -> Iterator[None]:
-    """Raise Fenced or TableError in place of Java's exceptions of an append."""
-    try:
-        yield
-    except JAVA_ERRORS as error:
-        if is_java(error, "ConcurrentTransactionException"):
-            raise Fenced(location) from error
-        raise TableError(f"{location} cannot be appended to: {_why(error)}") from error
-
-
 def _below(location: str, url: str) -> str:
     """The path of a file in its table's log: relative, and escaped as a URI."""
     path = url.removeprefix(f"{location}/")
@@ -406,20 +378,3 @@ def _java_map(java: Any, values: Mapping[str, Any]) -> Any:
     for key, value in values.items():
         made.put(key, value)
     return made
-
-
-def _last_attempt(error: Exception) -> Any:
-    """Java's exception of the last attempt of a commit; None for errors that are not about attempts.
-
-    Delta Kernel raises the same error, with different causes, for other commits that were first and for a file system that
-    failed (a full disk, a request without an answer).
-    """
-    if isinstance(error, Py4JJavaError) and is_java(error, "MaxCommitRetryLimitReachedException"):
-        return error.java_exception.getCause()
-    return None
-
-
-def _why(error: Exception) -> str:
-    """The reason for an error of a commit."""
-    attempt = _last_attempt(error)
-    return reason(error) if attempt is None else reason_of(attempt)

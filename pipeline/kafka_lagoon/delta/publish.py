@@ -18,7 +18,8 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, snapshot_date, table_of
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.foreign_commits import CLOCKS_DIFFER_MS, Commit, commits_between, contradiction
-from kafka_lagoon.delta.kernel import Fence, Fenced, State
+from kafka_lagoon.delta.kernel import Fence, State
+from kafka_lagoon.delta.kernel_errors import Fenced
 from kafka_lagoon.delta.log_files import added_files
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, PARALLEL, Warehouse, refuse_replaced
 from kafka_lagoon.delta.withdraw import withdraw

@@ -6,7 +6,8 @@ from datetime import date
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.files import DataFile, LiveFile
-from kafka_lagoon.delta.kernel import Conflict, State
+from kafka_lagoon.delta.kernel import State
+from kafka_lagoon.delta.kernel_errors import Conflict
 from kafka_lagoon.delta.log_files import added_files
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import LockHeld, TableError

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.kernel import Conflict
+from kafka_lagoon.delta.kernel_errors import Conflict
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import LockHeld, TableError
 

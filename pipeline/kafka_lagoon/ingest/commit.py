@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from kafka_lagoon.delta.files import DataFile
-from kafka_lagoon.delta.kernel import Fenced, State
+from kafka_lagoon.delta.kernel import State
+from kafka_lagoon.delta.kernel_errors import Fenced
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, columns_to_add
 from kafka_lagoon.errors import ChecksFailed, LockHeld, PipelineError, TableError
 from kafka_lagoon.fetch.accounting import Reconciled

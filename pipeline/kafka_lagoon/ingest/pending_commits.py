@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import plain_table, table_of
-from kafka_lagoon.delta.kernel import Fence, Fenced
+from kafka_lagoon.delta.kernel import Fence
+from kafka_lagoon.delta.kernel_errors import Fenced
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import ChecksFailed, NeedsSession, RangesPending, TableError
 from kafka_lagoon.fetch.archived import Archived

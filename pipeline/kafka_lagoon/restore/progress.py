@@ -19,7 +19,8 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.arrow import table_of
 from kafka_lagoon.delta.file_names import file_name
 from kafka_lagoon.delta.files import DataFile
-from kafka_lagoon.delta.kernel import Fence, Fenced
+from kafka_lagoon.delta.kernel import Fence
+from kafka_lagoon.delta.kernel_errors import Fenced
 from kafka_lagoon.delta.stored_json import reading
 from kafka_lagoon.delta.warehouse import LONGEST_COMMIT_WAIT_MS, Warehouse, refuse_replaced
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
