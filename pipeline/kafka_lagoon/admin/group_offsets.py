@@ -41,11 +41,10 @@ from kafka_lagoon.protocol.messages.offset_delete import (
     OffsetDeleteResponse,
 )
 from kafka_lagoon.topic_partition import TopicPartition
-from kafka_lagoon.wire.primitives import uuid_bytes
+from kafka_lagoon.wire.primitives import NO_ID, uuid_bytes
 from kafka_lagoon.wire.schema import Versions
 
 UNKNOWN_EPOCH = -1
-_NO_ID = bytes(16)
 _OLDEST = 2  # before, offsets are stored in ZooKeeper (v0) or expire by their own time (v1)
 _HAS_MEMBERS = "the group has members, which would commit their own offsets again: stop them first"
 # Of error codes, for an administrator, who is no member of the group.
@@ -141,7 +140,7 @@ def _alter_offsets(
         for item in some:
             topics.setdefault(item.topic, []).append(_partition(item, commits[item]))
         wanted = (
-            OffsetCommitRequestTopic(name=name, topic_id=topic_ids.get(name, _NO_ID), partitions=tuple(partitions))
+            OffsetCommitRequestTopic(name=name, topic_id=topic_ids.get(name, NO_ID), partitions=tuple(partitions))
             for name, partitions in topics.items()
         )
         return OffsetCommitRequest(group_id=group_id, topics=tuple(wanted))

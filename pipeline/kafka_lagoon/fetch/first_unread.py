@@ -51,7 +51,6 @@ _SPARE_BYTES = 16 << 20  # for a first partition that exceeds its share, so that
 _MOST_ROUNDS = 32  # of requests for one position
 _WITH_EPOCH, _BY_NAME_WITH_EPOCH, _BY_NAME = Versions(12, 18), Versions(12, 12), Versions(4, 11)
 _OUT_OF_RANGE = error_code(OFFSET_OUT_OF_RANGE).name
-_NO_ID = bytes(16)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -176,7 +175,7 @@ def _request(
     """A request for searches of one isolation level and one size."""
     some = next(iter(group.values()))
     size, isolation_level = _SIZES[some.step], READ_UNCOMMITTED if some.is_blocked else READ_COMMITTED
-    ids = {topic: _topic_id(cluster, topic) for topic in {partition.topic for partition in group}}
+    ids = {topic: uuid_bytes(cluster.topics.id_of(topic)) for topic in {partition.topic for partition in group}}
     names = {topic_id: topic for topic, topic_id in ids.items()}
 
     def build(items: Sequence[TopicPartition]) -> FetchRequest:
@@ -214,11 +213,6 @@ def _request(
     is_alone = some.step == len(_SIZES) - 1
     chunk = 1 if is_alone else _REQUEST_BYTES // size
     return ShardedRequest(api=FETCH, items=list(group), build=build, read=read, chunk=chunk, within=versions)
-
-
-def _topic_id(cluster: Cluster, topic: str) -> bytes:
-    topic_id = cluster.topics.id_of(topic)
-    return _NO_ID if topic_id is None else uuid_bytes(topic_id)
 
 
 def _answer(search: _Search, data: PartitionData) -> _FetchedPartition:

@@ -26,7 +26,6 @@ from kafka_lagoon.wire.schema import Versions
 
 # v4 is the first version of Kafka 0.11, the oldest that is accepted; below it answers may cut a first batch (KIP-74).
 _BY_NAME_WITH_EPOCH, _BY_NAME = Versions(12, 12), Versions(4, 11)
-_NO_ID = bytes(16)
 
 
 @frozen
@@ -97,14 +96,10 @@ def _request(wanted: Sequence[RequestedPartition], limit_bytes: int, rack: str, 
         rack_id=rack,
         session_epoch=NO_SESSION_EPOCH,
         topics=tuple(
-            FetchTopic(topic=topic, topic_id=_id_bytes(topic_id), partitions=tuple(some))
+            FetchTopic(topic=topic, topic_id=uuid_bytes(topic_id), partitions=tuple(some))
             for (topic, topic_id), some in topics.items()
         ),
     )
-
-
-def _id_bytes(topic_id: str | None) -> bytes:
-    return uuid_bytes(topic_id) if topic_id is not None else _NO_ID
 
 
 def partition_data(split: Split, response: FetchResponse) -> PartitionData | None:
@@ -119,6 +114,6 @@ def partitions_data(splits: Sequence[Split], response: FetchResponse) -> list[Pa
         key = topic.topic or topic.topic_id
         known.update({(key, partition.partition_index): partition for partition in topic.partitions})
     return [
-        known.get((split.topic, split.partition)) or known.get((_id_bytes(split.topic_id), split.partition))
+        known.get((split.topic, split.partition)) or known.get((uuid_bytes(split.topic_id), split.partition))
         for split in splits
     ]

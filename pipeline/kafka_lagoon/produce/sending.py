@@ -34,10 +34,10 @@ from kafka_lagoon.protocol.messages.produce import (
 )
 from kafka_lagoon.records.encoding import NO_PRODUCER, producer_of
 from kafka_lagoon.topic_partition import TopicPartition
+from kafka_lagoon.wire.primitives import NO_ID
 from kafka_lagoon.wire.schema import LATEST, Versions
 
 _FORMAT_2 = Versions(3, LATEST)  # the only format that we write
-_NO_ID = bytes(16)
 _MAYBE_WRITTEN = "it may have been written all the same"
 
 
@@ -166,7 +166,7 @@ def produce_request(
         acks=delivery.acks,
         timeout_ms=delivery.timeout_ms,
         topic_data=tuple(
-            TopicProduceData(name=name, topic_id=delivery.topic_ids.get(name, _NO_ID), partition_data=tuple(some))
+            TopicProduceData(name=name, topic_id=delivery.topic_ids.get(name, NO_ID), partition_data=tuple(some))
             for name, some in topics.items()
         ),
     )

@@ -53,12 +53,11 @@ from kafka_lagoon.protocol.messages.txn_offset_commit import (
 )
 from kafka_lagoon.records.encoding import Producer
 from kafka_lagoon.topic_partition import TopicPartition
-from kafka_lagoon.wire.primitives import uuid_bytes
+from kafka_lagoon.wire.primitives import NO_ID, uuid_bytes
 from kafka_lagoon.wire.schema import LATEST, Api, Versions
 
 DEFAULT_TIMEOUT_MS = 60_000  # Kafka's own default
 _FEATURE = "transaction.version"
-_NO_ID = bytes(16)
 _IMPLICIT = 2  # the level from which on Produce and TxnOffsetCommit add partitions and groups
 # KIP-360: InitProducerId continues with an id and an epoch, and fails if these are fenced.
 _TAKES_EPOCH = Versions(3, LATEST)
@@ -186,8 +185,7 @@ def commit_offsets(
             group_id=group_id,
         )
         ask_coordinator(cluster, ADD_OFFSETS_TO_TXN, transaction.transactional_id, group, deadline)
-    known = {topic: cluster.topics.id_of(topic) for topic, _ in offsets}
-    ids = {topic: uuid_bytes(topic_id) for topic, topic_id in known.items() if topic_id is not None}
+    topic_ids = {topic: uuid_bytes(cluster.topics.id_of(topic)) for topic, _ in offsets}
     topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
     for (topic, partition), offset in offsets.items():
         requested = TxnOffsetCommitRequestPartition(
@@ -204,15 +202,15 @@ def commit_offsets(
         producer_epoch=transaction.epoch,
         member_id="",
         topics=tuple(
-            TxnOffsetCommitRequestTopic(name=name, topic_id=ids.get(name, _NO_ID), partitions=tuple(some))
+            TxnOffsetCommitRequestTopic(name=name, topic_id=topic_ids[name], partitions=tuple(some))
             for name, some in topics.items()
         ),
     )
     within = transaction.versions(TXN_OFFSET_COMMIT)
-    if len(ids) < len(known):
+    if NO_ID in topic_ids.values():
         within = Versions(within.lowest, min(within.highest, BY_NAME.highest))
     response = ask_group(cluster, request, within, transaction.timeout_ms, deadline)
-    names = {topic_id: name for name, topic_id in ids.items()}
+    names = {topic_id: name for name, topic_id in topic_ids.items()}
     codes = {partition: code for partition, code in commit_codes(response, names) if code}
     raise_if_ended(TXN_OFFSET_COMMIT, transaction.transactional_id, transaction.timeout_ms, codes.values())
     return {

@@ -34,12 +34,11 @@ from kafka_lagoon.source.filters import Pushed
 from kafka_lagoon.source.options import SourceOptions
 from kafka_lagoon.text import did_you_mean
 from kafka_lagoon.topic_partition import TopicPartition
-from kafka_lagoon.wire.primitives import uuid_text
+from kafka_lagoon.wire.primitives import NO_ID, uuid_text
 
 _TASK_BYTES = 64 << 20  # of a partition's log; small enough that the last tasks of a query end at about the same time
 _MOST_HINTS = 10  # each compares a name with those of all topics, and thousands are missing in a wrong cluster
 _NO_CODE = -1  # Kafka's UNKNOWN_SERVER_ERROR, for a failure without an answer
-_NO_ID = bytes(16)
 _START = OffsetSpecs(name="startingOffsets", default=EARLIEST)
 
 
@@ -126,7 +125,7 @@ def require_topics(cluster: Cluster, topics: Collection[str], deadline: Deadline
 
 def _not_listed(name: str) -> MetadataTopic:
     return MetadataTopic(
-        error_code=UNKNOWN_TOPIC_OR_PARTITION, name=name, topic_id=_NO_ID, is_internal=False, partitions=()
+        error_code=UNKNOWN_TOPIC_OR_PARTITION, name=name, topic_id=NO_ID, is_internal=False, partitions=()
     )
 
 

@@ -89,6 +89,9 @@ def length_writer(flexible: bool) -> WriteLength:
     return _write_compact_length if flexible else lambda out, length: out.extend(_INT32.pack(length))
 
 
+NO_ID = bytes(16)
+
+
 def uuid_text(raw: bytes) -> str | None:
     """Kafka's spelling of an id (22 characters of URL-safe base64), None for the zero id that means "no id"."""
     if not any(raw):
@@ -96,6 +99,6 @@ def uuid_text(raw: bytes) -> str | None:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
-def uuid_bytes(text: str) -> bytes:
-    """The 16 bytes of an id in Kafka's spelling."""
-    return base64.urlsafe_b64decode(text + "==")
+def uuid_bytes(text: str | None) -> bytes:
+    """The 16 bytes of an id in Kafka's spelling; the inverse of `uuid_text`."""
+    return NO_ID if text is None else base64.urlsafe_b64decode(text + "==")

@@ -15,7 +15,7 @@ AddOffsetsToTxn, or from v5 on by this, which may be used only where the cluster
 from kafka_lagoon.wire.schema import Api, Int16, Int32, Int64, String, Uuid, Versions, struct, wire
 
 NO_GENERATION = -1  # not a member
-BY_NAME, BY_ID = Versions(0, 5), Versions(6, 6)
+BY_NAME = Versions(0, 5)
 
 
 @struct
