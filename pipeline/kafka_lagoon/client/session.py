@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # see transport.py
 
 R = TypeVar("R")
 
+_ANY = (None, ANY_BROKER)
 _OF_CONNECTIONS = frozenset({API_VERSIONS.name})
 _WITHOUT_ANSWER = (
     ", as some listeners do that want TLS, see security_protocol, "
@@ -106,10 +107,9 @@ class Session:
         transport = Transport.connect(host, port, deadline, access.tls, vetted, preferred)
         try:
             session = cls(transport, node_id, host, access)
-            cluster_id = access.cluster_id()
-            session.versions = session._negotiate(cluster_id, deadline)
+            session.versions = session._negotiate(deadline)
             session.authenticate(deadline)
-            if cluster_id is not None:
+            if (cluster_id := access.cluster_id()) is not None:
                 session._confirm(cluster_id, deadline)
             access.ip_addresses[host, port] = transport.ip_address
         except BaseException:
@@ -215,10 +215,9 @@ class Session:
 
         Nothing may be in flight.
         """
-        offered, cluster_id = self._offered.get(API_VERSIONS.key), self._known_cluster()
-        is_asked = self.node_id is not None and cluster_id is not None
-        if is_asked and offered and offered.highest >= BY_BROKER.lowest:
-            self._negotiate(cluster_id, deadline)
+        offered = self._offered.get(API_VERSIONS.key)
+        if self._meant() != _ANY and offered and offered.highest >= BY_BROKER.lowest:
+            self._negotiate(deadline)
         self.is_confirmed = True
 
     def interrupt(self) -> None:
@@ -229,13 +228,18 @@ class Session:
         """Close the connection."""
         self._transport.close()
 
-    def _negotiate(self, cluster_id: str | None, deadline: Deadline) -> ApiVersionsResponse:
+    def _meant(self) -> tuple[str | None, int]:
+        """The cluster and the broker that the connection is meant for, as `negotiate` takes them; none if one is unknown."""
+        cluster_id = self._known_cluster()
+        return _ANY if cluster_id is None or self.node_id is None else (cluster_id, self.node_id)
+
+    def _negotiate(self, deadline: Deadline) -> ApiVersionsResponse:
         def ask(version: int, request: object) -> ApiVersionsResponse:
             return self._ask(API_VERSIONS, version, request, deadline, "handshake")
 
-        node_id = ANY_BROKER if cluster_id is None or self.node_id is None else self.node_id
-        response = _driven(negotiate(None if node_id == ANY_BROKER else cluster_id, node_id), ask)
-        if node_id != ANY_BROKER and response.error_code == REBOOTSTRAP_REQUIRED:
+        cluster_id, node_id = meant = self._meant()
+        response = _driven(negotiate(*meant), ask)
+        if meant != _ANY and response.error_code == REBOOTSTRAP_REQUIRED:
             reason = f"broker {node_id} of cluster {cluster_id} does not listen there: correct the broker's address"
             raise ConnectionFailed(self.address, "handshake", reason)
         self._refuse_error(API_VERSIONS, response.error_code)
