@@ -84,9 +84,14 @@ def install_wheel(folder: Path) -> tuple[Path, Path]:
     wheel = _wheel(folder)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     pip = [sys.executable, "-m", "pip", "--quiet", "--python", environment / "bin" / "python"]
-    subprocess.run([*pip, "install", "--no-deps", "--no-index", wheel], check=True)
+    subprocess.run([*pip, "install", "--no-deps", "--no-index", wheel], check=True, env=_without_search_path())
     (site,) = (environment / "lib").glob("python*/site-packages")
     return environment, site
+
+
+def _without_search_path() -> dict[str, str]:
+    """This environment for pip, which takes packages that PYTHONPATH names for installed ones."""
+    return {**os.environ, "PYTHONPATH": ""}
 
 
 def closure(root: Distribution, extras: Sequence[str]) -> dict[str, Distribution]:
@@ -119,7 +124,7 @@ def _wheel(folder: Path) -> Path:
             shutil.copy(CLONE / name, source)
     build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
     command = [sys.executable, "-c", build, folder]
-    subprocess.run(command, cwd=source, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": ""})
+    subprocess.run(command, cwd=source, check=True, capture_output=True, env=_without_search_path())
     (wheel,) = folder.glob("*.whl")
     return wheel
 

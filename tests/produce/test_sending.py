@@ -110,7 +110,7 @@ def test_a_leader_that_moved_after_it_had_written(state: FakeCluster, cluster: C
     """NOT_LEADER_OR_FOLLOWER beside an offset: the batch was appended, so its failure has `may_be_done`."""
     state.faults.append(Fault(PRODUCE.key, refuse(6, base_offset=0), node_id=1))
     state.faults.append(Fault(PRODUCE.key, refuse(6), node_id=1, times=100))
-    (failure,) = write(cluster, init_producer_id(cluster, soon()), Delivery(), budget_ms=300).failures.values()
+    (failure,) = write(cluster, init_producer_id(cluster, soon()), Delivery(), budget_ms=1_500).failures.values()
     assert (failure.code, failure.may_be_done) == (6, True)
     assert str(failure.message).endswith("it may have been written all the same")
 
@@ -118,7 +118,7 @@ def test_a_leader_that_moved_after_it_had_written(state: FakeCluster, cluster: C
 def test_a_broker_that_is_not_there(brokers: dict[int, FakeBroker], cluster: Cluster) -> None:
     """No request arrives, so it is retried until the timeout, and the failure does not have `may_be_done`."""
     brokers[3].die()
-    (failure,) = write(cluster, SequenceNumbers(), PLAIN, budget_ms=500).failures.values()
+    (failure,) = write(cluster, SequenceNumbers(), PLAIN, budget_ms=1_500).failures.values()
     assert (failure.name, failure.may_be_done) == ("CONNECTION_FAILED", False)
     assert failure.attempts > 1
 
@@ -129,7 +129,7 @@ def test_refusals_say_what_the_broker_said(state: FakeCluster, cluster: Cluster,
     named = (BatchIndexAndErrorMessage(batch_index=1, batch_index_error_message="no key"),)
     action = refuse(code, error_message="because", record_errors=named)
     state.faults.append(Fault(PRODUCE.key, action, node_id=1, times=100))
-    result = write(cluster, init_producer_id(cluster, soon()), Delivery(), budget_ms=300)
+    result = write(cluster, init_producer_id(cluster, soon()), Delivery(), budget_ms=1_500)
     ((partition, failure),) = result.failures.items()
     assert (failure.code, failure.message, failure.may_be_done) == (code, "because", False)
     assert (failure.attempts > 1) == (code == 19)
