@@ -1,7 +1,5 @@
 """Staged files that are missing before Spark has written them are read again; other tests are in test_commit.py."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,16 +12,16 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, RangesPending, TableError
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.offset_specs import AtTime
-from kafka_lagoon.fetch.ranges import Position
-from kafka_lagoon.ingest import staged_commit
-from kafka_lagoon.ingest.next_offsets import LastRun, NextOffsets, PendingFile, to_json
-from kafka_lagoon.ingest.staged_commit import _StagingFolder, commit_staged, staged_lock, store_examined
+from kafka_lagoon.ingest import staged_commit, staging_folder
+from kafka_lagoon.ingest.next_offsets import LastRun
+from kafka_lagoon.ingest.staged_commit import commit_staged, staged_lock, store_examined
+from kafka_lagoon.ingest.staging_folder import StagingFolder
 from kafka_lagoon.tables.record_tables import RECORD_RANGES
 from kafka_lagoon.tables.table import Table
 from tests.clock import CLOCK
 from tests.delta import foreign
 from tests.delta.record_samples import CLUSTER, run
-from tests.ingest.test_pending_files import Folder, Kept
+from tests.ingest.test_staging_folder import Staged, staged_file
 from tests.ingest.writers import Died, Writer, contents, dies, ingest, remove
 from tests.proof.points.watch import Watch
 
@@ -42,109 +40,6 @@ def test_staged_files_that_are_gone_are_read_again(warehouse: Warehouse, tmp_pat
         assert lock.topics == {}
     ingest(writer, 2, 9)
     assert contents(warehouse)[:2] == (list(range(9)), [(0, 9)])
-
-
-def test_staged_files_that_cannot_be_removed() -> None:
-    """Their rows are committed, so nothing waits for it; the next run tries again."""
-    name = "staging/000000000001.ledger.json"  # words: ok, the name of a file
-    storage = Kept({name: b""})
-    last = LastRun(
-        ingest_id="0192-0002", sequence=2, ingest_date="2026-11-21", base_version=0, ranges=None, problems=None
-    )
-    _StagingFolder(storage=storage, root="staging").clear(last)  # type: ignore[arg-type]
-    assert storage.files == {name: b""}
-
-
-class Staged(Folder):
-    """A file system of which folders are listed, and in which a commit is written once."""
-
-    def names(self, folder: str) -> list[str]:
-        return sorted({name.partition("/")[0] for name in super().names(folder)})
-
-    def write_whole(self, url: str, text: str) -> None:
-        if url in self.files:
-            raise TableError(f"{url} cannot be written: it exists")
-        super().write_whole(url, f"{text}\n")
-
-    def delete(self, url: str) -> None:
-        self.files = {name: data for name, data in self.files.items() if not f"{name}/".startswith(f"{url}/")}
-
-
-def staged_file(name: str) -> PendingFile:
-    return PendingFile(name=name, size=1, rows=1, modified_at_ms=1)
-
-
-@pytest.mark.parametrize("is_locked", [True, False])
-def test_a_run_clears_nothing_of_later_runs(is_locked: bool) -> None:
-    """It may have been paused since its commit. Where no lock is, later runs may be staging files, and dead ones have left some."""
-    last = LastRun(
-        ingest_id="run-2",
-        sequence=2,
-        ingest_date="2026-11-21",
-        base_version=0,
-        ranges=staged_file("ingest_date=2026-11-21/run-2.parquet"),
-        problems=None,
-        records=(staged_file("ingest_date=2026-11-21/of-2.parquet"),),
-    )
-    offsets, mark = staged_commit._NEXT_OFFSETS, staged_commit._COMMITTED
-    later = [f"000000000003{offsets}", f"000000000003{mark}", f".000000000003{offsets}.1e.tmp"]
-    staged = ["ingest_date=2026-11-21/of-3.parquet", "ranges/ingest_date=2026-11-21/run-3.parquet"]
-    left = ["ingest_date=2026-11-13/dead.parquet", "problems/ingest_date=2026-11-13/dead.parquet"]
-    own = ["ingest_date=2026-11-21/of-2.parquet", "ranges/ingest_date=2026-11-21/run-2.parquet"]
-    earlier = [f"000000000001{offsets}", f"000000000001{mark}"]
-    storage = Staged({f"staging/{name}": b"x" for name in (*later, *staged, *left, *own, *earlier)})
-    _StagingFolder(storage=storage, root="staging", is_locked=is_locked).clear(last)  # type: ignore[arg-type]
-    assert storage.files.keys() == {f"staging/{name}" for name in (*later, *(() if is_locked else staged))}
-
-
-@pytest.mark.parametrize(
-    ("meanwhile", "is_written"),
-    [
-        (lambda folder: folder.storage.write_whole(folder.url(2, staged_commit._NEXT_OFFSETS), "theirs"), False),
-        (lambda folder: folder.storage.write_whole(folder.url(2, staged_commit._NEXT_OFFSETS), "ours"), True),
-        (lambda folder: folder.storage.write_whole(folder.url(3, staged_commit._NEXT_OFFSETS), "theirs"), False),
-        (lambda _: None, True),
-    ],
-)
-def test_one_of_two_runs_writes_its_next_offsets(
-    monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[_StagingFolder], None], is_written: bool
-) -> None:
-    """Both have seen that the number is free. The next offsets may be there already: of the other run, or of a lost answer."""
-    folder = _StagingFolder(storage=Staged(), root="staging", is_locked=False)  # type: ignore[arg-type]
-
-    def newest(self: _StagingFolder) -> int:
-        monkeypatch.undo()
-        meanwhile(self)
-        return 1
-
-    monkeypatch.setattr(_StagingFolder, "newest", newest)
-    assert folder.write_next_offsets(2, "ours") == is_written
-    assert folder.newest() == 2 or not is_written
-    assert not folder.write_next_offsets(2, "ours")
-
-
-def test_next_offsets_that_a_later_run_removes() -> None:
-    """A run that has listed the folder reads those of the later run; those of a run that is gone are an error."""
-    storage = Staged()
-    folder = _StagingFolder(storage=storage, root="staging", is_locked=False)  # type: ignore[arg-type]
-    folder.write_next_offsets(1, to_json(NextOffsets()))
-    read = storage.read
-
-    def removed(url: str) -> bytes:
-        storage.read = read  # type: ignore[method-assign]
-        folder.write_next_offsets(2, to_json(NextOffsets(problems_run=7)))
-        storage.delete(url)
-        raise TableError(f"{url} cannot be read")
-
-    storage.read = removed  # type: ignore[method-assign]
-    assert folder.last() == (2, NextOffsets(problems_run=7))
-
-    def denied(url: str) -> bytes:
-        raise TableError(f"{url} cannot be read: denied")
-
-    storage.read = denied  # type: ignore[method-assign]
-    with pytest.raises(TableError, match="denied"):
-        folder.last()
 
 
 def test_staged_files_that_another_process_commits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +61,7 @@ def test_staged_files_that_another_process_commits(monkeypatch: pytest.MonkeyPat
         return 0
 
     storage.size = gone  # type: ignore[method-assign]
-    folder = _StagingFolder(storage=storage, root="staging", is_locked=False)  # type: ignore[arg-type]
+    folder = StagingFolder(storage=storage, root="staging", is_locked=False)  # type: ignore[arg-type]
     warehouse: Any = SimpleNamespace(state=lambda _: SimpleNamespace(version=7))
     pending: Any = SimpleNamespace(cluster_id=CLUSTER)
     monkeypatch.setattr(staged_commit, "is_added", lambda *_: bool(added))
@@ -302,14 +197,6 @@ def test_starts_before_the_first_run(warehouse: Warehouse, tmp_path: Path):
     assert stored.name.startswith("000000000000.")
 
 
-def test_files_of_others_in_the_staging_folder(warehouse: Warehouse, tmp_path: Path):
-    """They are no next offsets of a run."""
-    folder = _StagingFolder(storage=warehouse.kernel.storage, root=f"file:{tmp_path}/staging")
-    folder.storage.write(folder.url(3, staged_commit._NEXT_OFFSETS), b"")
-    folder.storage.write(f"{folder.root}/._000000000004{staged_commit._NEXT_OFFSETS}", b"")
-    assert folder.newest() == 3
-
-
 def test_next_offsets_that_the_other_writer_keeps(by_kernel: Writer, warehouse: Warehouse, tmp_path: Path):
     """The message names the settings, and does not advise to remove tables; it is the same for both writers and two folders."""
     ingest(by_kernel, 1, 5)
@@ -330,25 +217,12 @@ def test_next_offsets_that_are_staged_elsewhere(by_kernel: Writer, warehouse: Wa
             ingest(writer, 2, 9)
 
 
-def test_what_an_earlier_release_has_examined(warehouse: Warehouse, tmp_path: Path):
-    """Its file has the versions and no next offsets, which are those of the run."""
-    folder = _StagingFolder(storage=warehouse.kernel.storage, root=f"file:{tmp_path}/staging")
-    offsets = NextOffsets(topics={"t": Archived(topic_id="id", partitions={0: Position(next_offset=5)})})
-    folder.storage.write_whole(folder.url(1, staged_commit._NEXT_OFFSETS), to_json(offsets))
-    folder.storage.write_whole(
-        folder.url(1, staged_commit._EXAMINED), '{"examined": {"records": 7}, "problems_run": 1}'
-    )
-    assert folder.next_offsets(1) == replace(offsets, examined={"records": 7}, problems_run=1)
-    folder.write_examined(1, replace(offsets, examined={"records": 8}))
-    assert folder.next_offsets(1) == replace(offsets, examined={"records": 8})
-
-
 @pytest.mark.proof
 def test_next_offsets_are_whole_when_they_are_there(warehouse: Warehouse, tmp_path: Path):
     """The file gets its name with its content: a run that dies before leaves none that the next run could not read."""
     with Watch(tmp_path) as watch:
         ingest(spark_writer(warehouse, tmp_path), 1, 5)
-    ending = f"/000000000001{staged_commit._NEXT_OFFSETS}"
+    ending = f"/000000000001{staging_folder._NEXT_OFFSETS}"
     assert [change.kind for change in watch.changes if change.path.endswith(ending)] == ["new"]
 
 
@@ -368,7 +242,7 @@ def test_a_cluster_id_that_is_a_path(warehouse: Warehouse, tmp_path: Path, clust
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("x")
         last = LastRun(ingest_id="i", sequence=1, ingest_date="2026-11-21", base_version=0, ranges=None, problems=None)
-        _StagingFolder(storage=warehouse.kernel.storage, root=lock.root).clear(last)
+        StagingFolder(storage=warehouse.kernel.storage, root=lock.root).clear(last)
     assert (day.exists(), kept.exists()) == (False, True)
     assert [path.read_text() for path in others] == ["precious", "precious"]
 
@@ -393,15 +267,15 @@ def test_without_a_lock_one_of_several_runs_commits(
 def test_without_a_lock_a_run_clears_late(warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """It was paused before it removed its files, and others have committed since."""
     monkeypatch.setattr(Warehouse, "lock_file", lambda *_: None)
-    writer, clear = spark_writer(warehouse, tmp_path), _StagingFolder.clear
+    writer, clear = spark_writer(warehouse, tmp_path), StagingFolder.clear
     with monkeypatch.context() as patch:
 
-        def paused(self: _StagingFolder, last: LastRun) -> None:
-            patch.setattr(_StagingFolder, "clear", clear)
+        def paused(self: StagingFolder, last: LastRun) -> None:
+            patch.setattr(StagingFolder, "clear", clear)
             ingest(writer, 2, 9)
             clear(self, last)
 
-        patch.setattr(_StagingFolder, "clear", paused)
+        patch.setattr(StagingFolder, "clear", paused)
         ingest(writer, 1, 5)
     ingest(writer, 3, 12)
     assert contents(warehouse)[:2] == (list(range(12)), [(0, 5), (5, 9), (9, 12)])
