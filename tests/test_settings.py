@@ -389,6 +389,22 @@ def test_a_warehouse_below_a_tilde(tmp_path: Path) -> None:
     assert load(conf(tmp_path, MINIMAL.replace("/lake", "./~")), {}).warehouse == f"{tmp_path}/~"
 
 
+def test_credentials_in_a_url_are_refused_and_not_shown(tmp_path: Path) -> None:
+    """A warehouse's URL is in logs and in messages. Its keys are in none of them, wherever the URL was given."""
+    url = "s3a://AKIA:s3cret@bucket/lake"
+    places: list[tuple[str, dict[str, str], tuple[str, ...]]] = [
+        (MINIMAL.replace("/lake", url), {}, ()),
+        (MINIMAL, {"LAGOON_WAREHOUSE": url}, ()),
+        (MINIMAL, {}, (f"records.staging={url}",)),
+    ]
+    for place, named in zip(
+        places, ("warehouse", "environment variable LAGOON_WAREHOUSE", "records.staging"), strict=True
+    ):
+        (line,) = faults(tmp_path, *place)
+        assert line.startswith(f"{named}: this URL has credentials in it")
+        assert "s3cret" not in line
+
+
 def test_a_byte_order_mark_belongs_to_no_key(tmp_path: Path) -> None:
     """Editors of Windows write it: the first line of properties was lost with it, and with SSL there, encryption."""
     properties, toml = tmp_path / "client.properties", tmp_path / "lagoon.toml"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_lagoon.warehouse_urls import in_s3, local_folder
+from kafka_lagoon.warehouse_urls import credentials_fault, in_s3, local_folder
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,39 @@ def test_which_places_are_in_s3() -> None:
     """Hadoop's s3a serves them; s3 and s3n are other file systems, or none."""
     places = ("s3a://lake", "s3://lake", "/data/s3a://lake", "gs://lake")
     assert list(map(in_s3, places)) == [True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "s3a://AKIA:s3cret@bucket/lake",
+        "s3a://AKIA:with/slash+@bucket/lake",
+        "S3://AKIA:s3cret@bucket",
+        "abfss://container:s3cret/==@account.dfs.core.windows.net/lake",
+        "hdfs://user:s3cret@name:8020/lake",
+        "abfss://c@account.dfs.core.windows.net/lake?sv=2026-01-01&sig=s3cret",
+        "https://bucket.s3.amazonaws.com/lake?X-Amz-Signature=s3cret",
+    ],
+)
+def test_credentials_in_a_url(place: str) -> None:
+    """They are a fault, which does not show them."""
+    fault = credentials_fault(place)
+    assert fault
+    assert "s3cret" not in fault
+    assert "AKIA" not in fault
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "s3a://bucket/a:b@c",
+        "abfss://container@account.dfs.core.windows.net:10000/a:b",
+        "hdfs://user@name:8020/lake",
+        "/data/a:b@c?sig=d",
+        "file:/a:b@c",
+        "dbfs:/lake",
+    ],
+)
+def test_places_without_credentials(place: str) -> None:
+    """A colon and an at sign have other meanings, too."""
+    assert credentials_fault(place) is None

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from kafka_lagoon.integers import MOST_INT32
 from kafka_lagoon.patterns import compile_pattern
+from kafka_lagoon.warehouse_urls import credentials_fault
 
 _MOST_MB = 1 << 40  # DuckDB counts bytes in 64 bits
 _LONGEST_MS = MOST_INT32  # 24 days, as in Kafka; Python's threads cannot wait for any length of time
@@ -194,6 +195,13 @@ class RecordsSettings(Strict):
         "for incompressible data. zstd makes the smallest files.",
     )
     target_file_mb: int = Field(128, gt=0, description="Size at which a data file is closed, in MiB.")
+
+    @field_validator("staging")
+    @classmethod
+    def _has_no_credentials(cls, value: str | None) -> str | None:
+        if value is not None and (fault := credentials_fault(value)):
+            raise ValueError(fault)
+        return value
 
 
 class RestoreSettings(Strict):

@@ -20,6 +20,7 @@ from kafka_lagoon.kafka_settings import BOTH_FORMS, DEFAULT_CLUSTER, ENV_PREFIX,
 from kafka_lagoon.owner_settings import NO_OWNERS, NOTHING_EXPECTED, ExpectedSettings, OwnersSettings
 from kafka_lagoon.owners import Owners
 from kafka_lagoon.secret import is_utf8
+from kafka_lagoon.warehouse_urls import credentials_fault
 
 NO_PLACE = "no place for the tables: give --warehouse FOLDER, or --conf FILE with warehouse, or with catalog and schema"
 _DAY_MS = 86_400_000
@@ -70,6 +71,8 @@ class Settings(BaseSettings):
             raise ValueError("must be text in UTF-8")
         if value is not None and value.startswith("~"):  # a folder of this name would be made in the current folder
             raise ValueError(f"{value!r}: only shells know what ~ is: write the whole path")
+        if value is not None and (fault := credentials_fault(value)):
+            raise ValueError(fault)
         return value
 
     @field_validator("umask")

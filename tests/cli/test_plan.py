@@ -50,6 +50,14 @@ def test_faults_of_the_file_need_no_cluster(tmp_path: Path, capsys: pytest.Captu
     assert capsys.readouterr().err == f"lagoon: {tmp_path}/none.toml: No such file or directory\n"
 
 
+def test_a_url_with_credentials_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is refused before Spark starts."""
+    assert main(["plan", "s3a://AKIA:s3cret@bucket/state", "-b", "127.0.0.1:1"]) == 2
+    line = capsys.readouterr().err
+    assert line.startswith("lagoon: desired state: this URL has credentials in it")
+    assert "s3cret" not in line
+
+
 def test_a_plan_for_scripts(server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A line for each action and one for the plan, also in the file of --out; --exit-code returns 3 for a plan with actions."""
     file, out = tmp_path / "x.toml", tmp_path / "plan.json"

@@ -88,6 +88,13 @@ def test_a_store_without_its_jars_is_named(spark: SparkSession) -> None:
         open_warehouse(spark, settings("warehouse=abfss://f@a.dfs.core.windows.net/wh"), CLOCK)
 
 
+def test_a_url_with_credentials_is_not_shown() -> None:
+    """`register` of notebooks takes URLs that no settings have checked; the session is not asked about them."""
+    with pytest.raises(ConfigError, match=r"^warehouse: this URL has credentials in it") as raised:
+        at_path(Mock(side_effect=AssertionError), "s3a://AKIA:s3cret@bucket/lake")
+    assert "s3cret" not in str(raised.value)
+
+
 def test_reading_makes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """Opening an empty place for reading is an error that says there are no tables, and creates none."""
     with pytest.raises(TableError, match="there is no table snapshots at file:"):

@@ -7,12 +7,15 @@ from kafka_lagoon.apply.desired.state import DesiredState
 from kafka_lagoon.apply.desired.table_document import DesiredRow, table_document
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.folders import is_folder
+from kafka_lagoon.warehouse_urls import credentials_fault
 
 HELP = "desired state: a file that ends with .toml, .yaml or .yml, or the folder or URL of a Delta table"
 
 
 def desired_of(place: str, now_ms: int) -> DesiredState:
     """Read the desired state of this file or table; ConfigError lists every fault."""
+    if fault := credentials_fault(place):
+        raise ConfigError([f"desired state: {fault}"])
     if "://" in place:
         return desired_state(table_document(place, _rows_by_spark(place)), now_ms)
     try:

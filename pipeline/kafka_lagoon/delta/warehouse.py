@@ -43,7 +43,7 @@ from kafka_lagoon.tables.table import (
     spelled,
 )
 from kafka_lagoon.warehouse_settings import no_warehouse, own_folder
-from kafka_lagoon.warehouse_urls import in_s3
+from kafka_lagoon.warehouse_urls import credentials_fault, in_s3
 
 # Appends wait for the log's file system as much as for a core: on two cores 0.65 s with 4 threads, 0.95 s with one.
 PARALLEL = 4
@@ -139,8 +139,10 @@ class Warehouse:
 def at_path(spark: SparkSession, path: str) -> Warehouse:
     """The warehouse in a folder, given as a path or URL; its tables are not checked.
 
-    ConfigError if no file system serves such URLs.
+    ConfigError if no file system serves such URLs, or if the URL has credentials in it.
     """
+    if fault := credentials_fault(path):
+        raise ConfigError([f"warehouse: {fault}"])
     delta = kernel.start(spark)
     choose_log_store(spark, delta.storage, path, "warehouse")
     return _at_path(spark, delta, path)
