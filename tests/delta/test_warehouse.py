@@ -341,6 +341,28 @@ def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
         warehouse_module._at_path(None, delta, "/lake")
 
 
+@pytest.mark.parametrize(
+    ("problem", "is_cured"),
+    [
+        (
+            "java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found (RuntimeException)",
+            True,
+        ),
+        ('No FileSystem for scheme "gs" (UnsupportedFileSystemException)', True),
+        ("software/amazon/awssdk/core/exception/SdkException (NoClassDefFoundError)", True),
+        ("bucket is null/empty (IllegalArgumentException)", False),
+        ("Invalid configuration value detected for fs.azure.account.key (InvalidConfigurationValueException)", False),
+    ],
+)
+def test_jars_are_named_where_they_are_missing(problem: str, is_cured: bool) -> None:
+    """A file system that is there and refuses its settings needs no package."""
+    delta = Mock()
+    delta.storage.qualified.side_effect = TableError(f"s3a://my_bucket/lake: {problem}")
+    with pytest.raises(ConfigError, match=r"^warehouse: s3a://my_bucket/lake: ") as raised:
+        warehouse_module._at_path(None, delta, "s3a://my_bucket/lake")
+    assert ("--packages org.apache.hadoop:hadoop-aws:" in str(raised.value)) == is_cured
+
+
 @pytest.mark.proof
 def test_a_catalog_holds_tables_and_views(spark: SparkSession, tmp_path: Path) -> None:
     """In a schema of a catalog the tables are made by DDL with comments, are filled, and have real views."""

@@ -50,6 +50,7 @@ PARALLEL = 4
 COMMIT_LOCK_WAIT_MS = 60_000
 LONGEST_COMMIT_WAIT_MS = 3_600_000  # for a run without a deadline: the records that it has read are worth the wait
 _FORGETS = "delta.setTransactionRetentionDuration"
+_NO_CLASS = ("No FileSystem for scheme", "ClassNotFoundException", "NoClassDefFoundError")
 _HADOOP_MODULES = {"s3a": "hadoop-aws", "abfss": "hadoop-azure", "abfs": "hadoop-azure", "gs": "hadoop-gcp"}
 
 
@@ -152,16 +153,18 @@ def _at_path(session: SparkSession | None, delta: Kernel, path: str) -> Warehous
     try:
         root = delta.storage.qualified(path)
     except TableError as error:
-        raise ConfigError([f"warehouse: {error}{_cure(delta, path)}"]) from error
+        raise ConfigError([f"warehouse: {error}{_cure(delta, path, str(error))}"]) from error
     locations = {table.name: f"{root}/{table.name}" for table in TABLES}
     names = {table: f"delta.{_quoted(location)}" for table, location in locations.items()}
     return Warehouse(session=session, kernel=delta, name=root, in_catalog=False, identifiers=names, locations=locations)
 
 
-def _cure(delta: Kernel, path: str) -> str:
-    """The package with the file system of a URL, if Hadoop has one; a name for this user, if it has none."""
+def _cure(delta: Kernel, path: str, problem: str) -> str:
+    """The package with the file system of a URL, if its classes are missing; a name for this user, if it has none."""
     if fault := nameless_user():
         return f"; {fault}: {NAME_USER}"
+    if not any(one in problem for one in _NO_CLASS):
+        return ""
     module = _HADOOP_MODULES.get(path.partition("://")[0])
     version = delta.storage.jvm.org.apache.hadoop.util.VersionInfo.getVersion()
     return f"; spark-submit --packages org.apache.hadoop:{module}:{version} brings what serves it" if module else ""
