@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import deltalake
 import pyarrow as pa
@@ -313,6 +314,20 @@ def test_a_place_that_arrow_cannot_write_is_named(tmp_path: Path) -> None:
     files.write("t", None, 0, batch_of(record(1)))
     with pytest.raises(TableError, match=r"/file/day/[0-9a-f]+\.parquet cannot be written: Not a directory$"):
         files.close()
+
+
+def test_a_file_that_is_not_there_after_it_was_written(tmp_path: Path) -> None:
+    """A store that does not yet know an object is one line that names the file, and no TypeError."""
+    files = into(f"file:{tmp_path}")
+    files.write("t", "id", 0, batch_of(record(1)))
+    late = Mock(wraps=files._files)
+    late.get_file_info.side_effect = lambda path: fs.FileInfo(path, fs.FileType.NotFound)
+    files._files = late
+    with pytest.raises(
+        TableError, match=r"/[0-9a-f]+\.parquet cannot be written: it is not there after it was written$"
+    ):
+        files.close()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

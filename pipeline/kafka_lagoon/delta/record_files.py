@@ -219,6 +219,8 @@ class RecordFiles:
             self._open.writer.close()
             self._open.sink.close()
             stored = self._files.get_file_info(f"{self._folder}/{self._name}")
+            if stored.size is None:  # a store that lists its objects late, or somebody has removed it
+                raise FileNotFoundError("it is not there after it was written")
         except _FAILURES as error:
             raise self._failed(error) from error
         self._done.append(
