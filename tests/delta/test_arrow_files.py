@@ -1,4 +1,10 @@
-"""Hadoop's URLs name the same places for Arrow."""
+"""Hadoop's URLs name the same places for Arrow, and a store may be slow."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 from pyarrow import fs
@@ -28,3 +34,36 @@ def test_a_scheme_that_arrow_does_not_know_is_named() -> None:
     """The message names a remedy."""
     with pytest.raises(TableError, match=r'^wasb://c@a/x: Arrow cannot write there .*; set records\.writer = "spark"$'):
         file_system("wasb://c@a/x")
+
+
+@contextmanager
+def slow_store(refused: int, pause_s: float) -> Iterator[str]:
+    """Serve objects of seven bytes: as many requests are refused with 503, and each answer comes after a pause."""
+    statuses = iter([503] * refused)
+
+    class Answer(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Log nothing."""
+
+        def do_HEAD(self) -> None:
+            time.sleep(pause_s)
+            self.send_response(next(statuses, 200))
+            self.send_header("Content-Length", "7")
+            self.end_headers()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.parametrize(("refused", "pause_s"), [(4, 0), (0, 5)])
+def test_a_store_may_be_slow(refused: int, pause_s: float) -> None:
+    """A store that asks a few times to slow down, or that answers after seconds, does not end a task."""
+    keys = {"access_key": "AKIA", "secret_key": Secret("secret")}
+    with slow_store(refused, pause_s) as endpoint:
+        access = S3Access(region="eu-west-3", endpoint=endpoint, scheme="http", path_style=True, **keys)
+        files, path = file_system("s3a://bucket/object", access)
+        assert files.get_file_info(path).size == 7

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 _ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 _UNREACHABLE = 'Arrow cannot write there ({}); set records.writer = "spark"'
 _FAILURES = (OSError, pa.ArrowException)
+# As s3a, by which the driver writes, waits and repeats. Arrow itself makes 3 attempts, and waits 3 s for a byte of an answer.
+_S3_ATTEMPTS = 8  # with pauses that double, about half a minute
+_S3_ANSWER_TIMEOUT_S = 60
 
 
 def file_system(url: str, access: "S3Access | None" = None) -> tuple[Any, str]:
@@ -55,5 +58,7 @@ def _s3(access: "S3Access") -> fs.S3FileSystem:
         scheme=access.scheme,
         anonymous=access.anonymous,
         force_virtual_addressing=access.endpoint is not None and not access.path_style,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_S3_ATTEMPTS),
+        request_timeout=_S3_ANSWER_TIMEOUT_S,
         **keys,
     )
