@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn
+from unittest.mock import MagicMock
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from kafka_lagoon.delta.storage import Storage, Stored, reason_of
 from kafka_lagoon.errors import TableError
@@ -130,6 +132,19 @@ def test_a_file_that_cannot_be_listed(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(TableError, match=f"^{tmp_path}/loop cannot be listed: Too many levels of symbolic links$"):
         LOCAL.listed(f"file:{tmp_path}")
+
+
+@pytest.mark.parametrize(("name", "is_asked"), [("ConnectException", False), ("SocketTimeoutException", True)])
+def test_a_store_that_takes_no_connection_is_not_asked_again(name: str, is_asked: bool) -> None:
+    """s3a tries for minutes before it says so. Whether a file was written nevertheless would take as many more."""
+    error = MagicMock(_target_id="o1")
+    error.getClass.return_value.getSimpleName.return_value, error.getMessage.return_value = name, "refused"
+    jvm = MagicMock()
+    files = jvm.org.apache.hadoop.fs.Path.return_value.getFileSystem.return_value
+    files.createFile.side_effect = Py4JJavaError("failed", error)
+    with pytest.raises(TableError, match=rf"^s3a://bucket/file cannot be written: refused \({name}\)$"):
+        Storage(jvm=jvm, conf=None).write("s3a://bucket/file", b"content")
+    assert files.exists.called == is_asked
 
 
 def test_a_long_error_of_java() -> None:

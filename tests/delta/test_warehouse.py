@@ -6,9 +6,10 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import MagicMock, Mock
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
@@ -339,6 +340,21 @@ def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 54_321)
     with pytest.raises(ConfigError, match=r"^warehouse: /lake: Invalid UID; user 54321 has no name .* /etc/passwd"):
         warehouse_module._at_path(None, delta, "/lake")
+
+
+@pytest.mark.parametrize(("name", "is_refused"), [("ConnectException", True), ("AccessDeniedException", False)])
+def test_a_store_that_takes_no_connection_is_one_request(name: str, is_refused: bool) -> None:
+    """s3a tries each request for minutes: a run with a wrong endpoint ends after the first one, before anything is written."""
+    error = MagicMock(_target_id="o1")
+    error.getClass.return_value.getSimpleName.return_value = name
+    there = TableError("s3a://bucket/lake cannot be read: refused")
+    there.__cause__ = Py4JJavaError("failed", error)
+    warehouse = Mock()
+    warehouse.kernel.storage.exists.side_effect = there
+    warehouse.name = "s3a://bucket/lake"
+    place = load(None, {}, ["warehouse=s3a://bucket/lake"], cluster_needed=False)
+    with pytest.raises(ConfigError, match=r"^warehouse: s3a://bucket/lake cannot") if is_refused else nullcontext():
+        warehouse_module._check_creation(warehouse, place)
 
 
 @pytest.mark.parametrize(

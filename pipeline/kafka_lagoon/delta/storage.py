@@ -24,6 +24,7 @@ _LOCAL = "file:"
 _WRITTEN_AT_ONCE = 8 << 20  # bytes per call: a call into the JVM holds them there three times
 _LONGEST_REASON = 1_000  # characters of an error of Java in a message
 _CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonObjectLogStore.java
+_UNREACHABLE = ("ConnectException", "ConnectTimeoutException", "NoRouteToHostException", "UnknownHostException")
 # Exceptions of Java as py4j or PySpark raise them, and those of a JVM that is gone.
 JAVA_ERRORS = (Py4JError, PySparkException)
 
@@ -95,9 +96,9 @@ class Storage:
             files = path.getFileSystem(self.conf)
             try:
                 self._put(files, url, data)
-            except JAVA_ERRORS:
+            except JAVA_ERRORS as error:
                 # The answer to a request may be lost that the store has carried out; it then refuses the repeated one.
-                if not self._has(url, data):
+                if is_unreachable(error) or not self._has(url, data):
                     raise
             status = files.getFileStatus(path)
         except JAVA_ERRORS as error:
@@ -326,6 +327,11 @@ def reason(error: Exception) -> str:
 def is_java(error: Exception, name: str) -> bool:
     """True for an exception of Java of this class, without its package."""
     return isinstance(error, Py4JJavaError) and error.java_exception.getClass().getSimpleName() == name
+
+
+def is_unreachable(error: BaseException | None) -> bool:
+    """True for an exception of Java about a store that takes no connection: s3a tries for minutes, with each request again."""
+    return isinstance(error, Exception) and any(is_java(error, name) for name in _UNREACHABLE)
 
 
 def reason_of(exception: Any) -> str:

@@ -26,7 +26,7 @@ from kafka_lagoon.delta.foreign_commits import Kind, commits_since, contradictio
 from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.lock import check_existing, locked
 from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store, use_ours
-from kafka_lagoon.delta.storage import reason
+from kafka_lagoon.delta.storage import is_unreachable, reason
 from kafka_lagoon.errors import ChecksFailed, ConfigError, NeedsSession, SchemaChanged, TableError
 from kafka_lagoon.folders import NAME_USER, nameless_user, owner
 from kafka_lagoon.frozen import frozen
@@ -260,8 +260,10 @@ def _check_creation(warehouse: Warehouse, settings: Settings) -> None:
     storage, above = warehouse.kernel.storage, warehouse.name.rpartition("/")[0]
     try:
         is_allowed = storage.exists(warehouse.name) or (storage.exists(above) and not storage.names(above))
-    except TableError:  # the check that it can be written says why not
-        return
+    except TableError as error:
+        if is_unreachable(error.__cause__):
+            raise ConfigError([f"warehouse: {error}"]) from error
+        return  # the check that it can be written says why not
     if not is_allowed:
         raise ConfigError([no_warehouse(warehouse.name)])
 
