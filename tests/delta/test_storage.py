@@ -4,6 +4,7 @@ import errno
 import os
 import resource
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn
@@ -145,6 +146,21 @@ def test_a_store_that_takes_no_connection_is_not_asked_again(name: str, is_asked
     with pytest.raises(TableError, match=rf"^s3a://bucket/file cannot be written: refused \({name}\)$"):
         Storage(jvm=jvm, conf=None).write("s3a://bucket/file", b"content")
     assert files.exists.called == is_asked
+
+
+@pytest.mark.parametrize(("scheme", "failures", "is_written"), [("gs", 3, True), ("gs", 4, False), ("s3a", 1, False)])
+def test_googles_store_may_be_busy(scheme: str, failures: int, is_written: bool) -> None:
+    """Hadoop's connector for Google makes one attempt at an upload. That of S3 repeats requests itself."""
+    error = MagicMock(_target_id="o1")
+    error.getClass.return_value.getSimpleName.return_value, error.getMessage.return_value = "IOException", "503"
+    jvm = MagicMock()
+    files = jvm.org.apache.hadoop.fs.Path.return_value.getFileSystem.return_value
+    files.hasPathCapability.return_value = files.exists.return_value = False
+    files.getFileStatus.return_value.getLen.return_value = 7
+    files.create.return_value.close.side_effect = [*[Py4JJavaError("failed", error)] * failures, None]
+    refused = pytest.raises(TableError, match=rf"^{scheme}://bucket/file cannot be written: 503 \(IOException\)$")
+    with nullcontext() if is_written else refused:
+        assert Storage(jvm=jvm, conf=None).write(f"{scheme}://bucket/file", b"content").size == 7
 
 
 def test_a_long_error_of_java() -> None:

@@ -24,6 +24,8 @@ _LOCAL = "file:"
 _WRITTEN_AT_ONCE = 8 << 20  # bytes per call: a call into the JVM holds them there three times
 _LONGEST_REASON = 1_000  # characters of an error of Java in a message
 _CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonObjectLogStore.java
+# At an upload. Hadoop's connector makes one, and gives up when the store is busy once; those of S3 and Azure make several.
+_GOOGLE_ATTEMPTS = 4
 _UNREACHABLE = ("ConnectException", "ConnectTimeoutException", "NoRouteToHostException", "UnknownHostException")
 # Exceptions of Java as py4j or PySpark raise them, and those of a JVM that is gone.
 JAVA_ERRORS = (Py4JError, PySparkException)
@@ -94,12 +96,16 @@ class Storage:
         path = self._path(url)
         try:
             files = path.getFileSystem(self.conf)
-            try:
-                self._put(files, url, data)
-            except JAVA_ERRORS as error:
-                # The answer to a request may be lost that the store has carried out; it then refuses the repeated one.
-                if is_unreachable(error) or not self._has(url, data):
-                    raise
+            for left in reversed(range(_GOOGLE_ATTEMPTS if url.startswith("gs:") else 1)):
+                try:
+                    self._put(files, url, data)
+                    break
+                except JAVA_ERRORS as error:
+                    # The answer to a request may be lost that the store has carried out; it then refuses the repeated one.
+                    if not is_unreachable(error) and self._has(url, data):
+                        break
+                    if not left:
+                        raise
             status = files.getFileStatus(path)
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be written: {reason(error)}") from error
