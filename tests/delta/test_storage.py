@@ -12,8 +12,9 @@ from unittest.mock import MagicMock
 
 import pytest
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
-from kafka_lagoon.delta.storage import Storage, Stored, reason_of
+from kafka_lagoon.delta.storage import Storage, Stored, reason, reason_of
 from kafka_lagoon.errors import TableError
 from tests.proof.points.watch import Watch
 
@@ -171,6 +172,19 @@ def test_a_long_error_of_java() -> None:
     assert shortened == f"{quoted[:1_000]}... (KernelEngineException)"
     known = SimpleNamespace(getMessage=lambda: "No such file\nat", getClass=lambda: java_class)
     assert reason_of(known) == "No such file (KernelEngineException)"
+
+
+def test_the_key_of_an_account_is_not_shown() -> None:
+    """Hadoop quotes a key that is not in Base64, such as one with a typo, or with quotation marks around it."""
+    start, end = "Failure to initialize configuration for a.dfs.core.windows.net key =", ": Invalid configuration value"
+    for key, shown in (('"Eby8vdM02xNOc*"', '"..."'), ('""Eby8vdM02xNOc==""', '"..."'), ('"null"', '"null"')):
+        error = MagicMock()
+        error.getMessage.return_value, error.getClass.return_value = (
+            f"{start}{key}{end}",
+            class_called("KeyProviderException"),
+        )
+        assert reason_of(error) == f"{start}{shown}{end} (KeyProviderException)"
+        assert reason(PySparkException(f"{start}{key}{end}")) == f"{start}{shown}{end}"
 
 
 def test_an_error_of_a_file_system_below_another() -> None:

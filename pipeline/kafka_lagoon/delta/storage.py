@@ -4,6 +4,7 @@ HDFS, S3 and Azure are reached through Hadoop; files on this machine are read an
 """
 
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +28,7 @@ _CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonOb
 # At an upload. Hadoop's connector makes one, and gives up when the store is busy once; those of S3 and Azure make several.
 _GOOGLE_ATTEMPTS = 4
 _UNREACHABLE = ("ConnectException", "ConnectTimeoutException", "NoRouteToHostException", "UnknownHostException")
+_QUOTED_KEY = re.compile(r'\bkey ="(?!null").*"')
 # Exceptions of Java as py4j or PySpark raise them, and those of a JVM that is gone.
 JAVA_ERRORS = (Py4JError, PySparkException)
 
@@ -326,7 +328,7 @@ def reason(error: Exception) -> str:
     if isinstance(error, PythonException):
         return _raised(str(error))
     if not isinstance(error, Py4JJavaError):
-        return str(error).strip().partition("\n")[0]
+        return _without_key(str(error).strip().partition("\n")[0])
     return reason_of(error.java_exception)
 
 
@@ -348,10 +350,15 @@ def reason_of(exception: Any) -> str:
     """
     if exception.getClass().getSimpleName() == "UncheckedIOException":
         exception = exception.getCause()
-    message = str(exception.getMessage() or "").partition("\n")[0]
+    message = _without_key(str(exception.getMessage() or "").partition("\n")[0])
     if len(message) > _LONGEST_REASON:
         message = f"{message[:_LONGEST_REASON]}..."
     return f"{message} ({exception.getClass().getSimpleName()})".strip()
+
+
+def _without_key(message: str) -> str:
+    """A message without the key of an account of Azure, which Hadoop quotes if it is not in Base64."""
+    return _QUOTED_KEY.sub('key ="..."', message)
 
 
 def _raised(text: str) -> str:
