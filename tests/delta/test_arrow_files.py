@@ -59,6 +59,7 @@ def slow_store(refused: int, pause_s: float) -> Iterator[str]:
             server.shutdown()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("refused", "pause_s"), [(4, 0), (0, 5)])
 def test_a_store_may_be_slow(refused: int, pause_s: float) -> None:
     """A store that asks a few times to slow down, or that answers after seconds, does not end a task."""
