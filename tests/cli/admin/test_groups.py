@@ -88,6 +88,31 @@ def test_stored_offsets_that_cannot_be_read(
     assert "group g: OffsetFetch of broker 1: GROUP_AUTHORIZATION_FAILED" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("altering_apis")
+def test_stored_offsets_of_a_partition_that_is_gone(
+    capsys: pytest.CaptureFixture[str], state: FakeCluster, brokers: dict[int, FakeBroker]
+) -> None:
+    """A topic was re-created with fewer partitions: the offset of the lost one is a failure (exit 3), the others are set."""
+    state.groups = {
+        "g": FakeGroup(coordinator_id=1, commits={("orders", index): FakeCommit(20) for index in (0, 1, 77)})
+    }
+    call = ["admin", "reset-offsets", "g", "--all-topics", "--to", "earliest", "-b", _server(brokers), "--yes"]
+    assert main(call) == 3
+    assert "orders-77: Metadata: UNKNOWN_TOPIC_OR_PARTITION" in capsys.readouterr().err
+    assert {index: commit.offset for (_, index), commit in state.groups["g"].commits.items()} == {0: 0, 1: 0, 77: 20}
+
+
+def test_a_named_partition_that_does_not_exist(
+    capsys: pytest.CaptureFixture[str], brokers: dict[int, FakeBroker], tmp_path: Path
+) -> None:
+    """It is a fault of the option that names it: exit 2."""
+    file = tmp_path / "offsets.csv"
+    file.write_text("orders,0,1\norders,77,1\n")
+    for option in (["--topic", "orders:0,77", "--to", "latest"], ["--from-file", str(file)]):
+        assert main(["admin", "reset-offsets", "g", *option, "-b", _server(brokers), "--yes"]) == 2
+        assert capsys.readouterr().err.splitlines()[-1].endswith(f"{option[0]}: there is no partition orders-77")
+
+
 def test_a_deletion_says_what_it_is_about(capsys: pytest.CaptureFixture[str]) -> None:
     """A deletion needs topics or --all-topics."""
     (line,) = faults(capsys, "delete-offsets", "g")

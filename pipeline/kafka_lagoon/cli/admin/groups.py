@@ -31,6 +31,7 @@ from kafka_lagoon.cli.planned_actions import PlannedActions
 from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.fetch.offset_specs import SPELLINGS, AtOffset, OffsetSpecs, parse_offset_specs
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.protocol.messages.delete_groups import DELETE_GROUPS
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
@@ -68,7 +69,7 @@ def _chosen(options: Namespace) -> Mapping[str, Sequence[int] | None]:
 def _partitions(
     context: ClusterContext, chosen: Mapping[str, Sequence[int] | None]
 ) -> tuple[list[TopicPartition], list[Failure]]:
-    """List the partitions of the chosen topics. A missing topic is a failure, a missing partition a fault of the arguments."""
+    """List the partitions of the chosen topics that exist, and failures of others. A missing one that was named is a fault."""
     metadata = agreed_metadata(context.cluster, chosen, context.deadline) if chosen else None
     topics = {topic.name: topic for topic in metadata.topics if topic.name is not None} if metadata else {}
     failures = [
@@ -76,15 +77,18 @@ def _partitions(
         for name, topic in topics.items()
         if topic.error_code
     ]
-    partitions, unknown = [], []
+    partitions: list[TopicPartition] = []
+    missing: list[TopicPartition] = []
     for name, topic in sorted(topics.items()):
         existing = {one.partition_index for one in topic.partitions}
         wanted = chosen[name]
-        partitions += [TopicPartition(name, index) for index in (sorted(existing) if wanted is None else wanted)]
-        unknown += [f"{name}-{index}" for index in wanted or () if not topic.error_code and index not in existing]
-    if unknown:
-        refuse(*(f"--topic: there is no partition {name}" for name in unknown))
-    return ([one for one in partitions if not topics[one.topic].error_code], failures)
+        for index in () if topic.error_code else sorted(existing) if wanted is None else wanted:
+            (partitions if index in existing else missing).append(TopicPartition(name, index))
+    if missing and not context.options.all_topics:
+        option = "--topic" if context.options.topic else "--from-file"
+        refuse(*(f"{option}: there is no partition {one}" for one in missing))
+    failures += [failure_of(METADATA, Scope.of_partition(*one), UNKNOWN_TOPIC_OR_PARTITION) for one in missing]
+    return partitions, failures
 
 
 def _declare_reset(parser: ArgumentParser) -> None:
@@ -132,13 +136,12 @@ def _plan_reset(context: ClusterContext) -> PlannedActions:
         specs: dict[TopicPartition, ResetSpec] = {
             partition: AtOffset(offset) for partition, offset in options.offsets.items()
         }
-        _, failures = _partitions(context, _by_topic(specs))
+        partitions, failures = _partitions(context, _by_topic(specs))
     else:
         chosen, not_read = _stored(context) if options.all_topics else (_chosen(options), [])
         partitions, failures = _partitions(context, chosen)
         specs = dict.fromkeys(partitions, _spec(context))
-    missing = {failure.scope.topic for failure in failures}
-    wanted = {partition: spec for partition, spec in specs.items() if partition.topic not in missing}
+    wanted = {partition: specs[partition] for partition in partitions}
     actions, unread = reset_actions(context.cluster, options.group, wanted, context.deadline)
     return PlannedActions(
         actions=actions, failures=[*not_read, *failures, *unread], notes=[*_notes(actions), *_hidden(context)]
