@@ -55,6 +55,16 @@ def test_only_what_differs_is_changed() -> None:
     assert "open" not in repr(action)
 
 
+def test_a_secret_is_unset_and_never_shown() -> None:
+    """Unsetting a sensitive config is no new secret, and a secret stays one where brokers do not list its config."""
+    unset = change_configs(ORDERS, {"p": value(SENSITIVE, is_sensitive=True)}, {"p": None})
+    unlisted = change_configs(ORDERS, {}, {"p": Secret("open")})
+    assert unset
+    assert unlisted
+    assert (unset.after, unset.secrets) == ({"p": None}, {})
+    assert (unlisted.after, unlisted.secrets) == ({"p": SENSITIVE}, {"p": Secret("open")})
+
+
 def test_secrets_are_not_decided_by_what_can_be_seen() -> None:
     """A secret that is set proves nothing if a secret was set before, because its value cannot be read."""
     fresh = change_configs(ORDERS, {"p": value(None, is_sensitive=True)}, {"p": "x"})
@@ -90,6 +100,18 @@ def test_a_change_is_done_as_a_whole() -> None:
     assert not ALTER_CONFIGS.is_done(both, {"p": SENSITIVE, "a": "6"})
     assert not ALTER_CONFIGS.is_done(unset, {"a": "7"})
     assert ALTER_CONFIGS.is_done(unset, {"a": None})
+
+
+def test_what_is_as_before_was_not_done() -> None:
+    """A config that was to be unset and a logger that was to get a level show by their old values that they did not change."""
+    unset = change_configs(ORDERS, {"a": value("5")}, {"a": None})
+    logger = change_configs(ConfigResource(BROKER_LOGGER, "1"), {"kafka": value("INFO")}, {"kafka": "DEBUG"})
+    assert unset
+    assert logger
+    assert ALTER_CONFIGS.is_undone(unset, {"a": "5"})
+    assert ALTER_CONFIGS.is_undone(logger, {"kafka": "INFO"})
+    assert not ALTER_CONFIGS.is_done(logger, {"kafka": "WARN"})
+    assert not ALTER_CONFIGS.is_done(logger, {"kafka": "INFO"})
 
 
 @pytest.mark.parametrize(
@@ -142,6 +164,7 @@ def test_only_brokers_have_a_default(resource_type: int) -> None:
         ("retention.ms", "10", "-1", False),
         ("retention.ms", "-1", "11", True),
         ("retention.ms", "-1", "-1", False),
+        ("retention.ms", "10", "010", False),
         ("retention.bytes", "5", "4", True),
         ("local.retention.ms", "-2", "100", True),
         ("local.retention.ms", "100", "-2", True),
@@ -149,6 +172,7 @@ def test_only_brokers_have_a_default(resource_type: int) -> None:
         ("cleanup.policy", "delete", "compact", True),
         ("cleanup.policy", "delete", "delete, compact", True),
         ("cleanup.policy", "compact,delete", "delete", False),
+        ("cleanup.policy", "compact,delete", "delete, compact", False),
         ("cleanup.policy", "", "delete", True),
         ("cleanup.policy", "delete", "", False),
         ("segment.ms", "10", "9", False),
@@ -170,6 +194,11 @@ def test_what_is_unset_counts_by_what_then_holds() -> None:
     assert config_guards("topic", *change, {"retention.ms": "9"}) == SHRINKING
     assert config_guards("topic", *change, {"retention.ms": "10"}) == frozenset()
     assert config_guards("topic", {"retention.ms": None}, {"retention.ms": "10"}, {"retention.ms": "11"}) == SHRINKING
+    assert (
+        config_guards("topic", {"local.retention.ms": "-2"}, {"local.retention.ms": None}, {"local.retention.ms": "-2"})
+        == frozenset()
+    )
+    assert config_guards("topic", {"cleanup.policy": "delete"}, {"cleanup.policy": None}) == SHRINKING
     assert config_guards("broker", {"log.retention.ms": None}, {"log.retention.ms": "10"}) == SHRINKING
     assert config_guards("broker", {"log.retention.ms": None}, {"log.retention.ms": "-1"}) == frozenset()
 
@@ -202,3 +231,4 @@ def test_the_end_of_tiering_is_guarded() -> None:
     name = "remote.storage.enable"
     assert config_guards("topic", {name: "true"}, {name: None}, {name: "false"}) == SHRINKING
     assert config_guards("topic", {name: "false"}, {name: None}, {name: "false"}) == frozenset()
+    assert config_guards("topic", {name: None}, {name: "true"}) == frozenset()

@@ -113,6 +113,43 @@ def test_a_terminal_is_asked(
     assert things.sent == ([("put", "a")] if answer == "yes" else [])
 
 
+def test_what_is_known_before_the_question(
+    things: Things, server: str, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    """The plan with its id, what brokers refuse of it, and that nothing is recorded; a plan that is not allowed is not asked about."""
+    asked: list[tuple[str, str]] = []
+
+    def no() -> str:
+        shown = capsys.readouterr()
+        asked.append((shown.out, shown.err))
+        return "no"
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", no)
+    things.invalid = {"b": failure("INVALID_CONFIG")}
+    assert main(["admin", "set", "a", "b", server]) == 1
+    ((out, err),) = asked
+    assert re.search(r"^plan [0-9a-f]{16} for cluster fake: 2 to add", out, re.MULTILINE)
+    assert "put b: SomeApi: INVALID_CONFIG" in err
+    assert "nothing is recorded" in err
+    assert "nothing was sent" in capsys.readouterr().err
+    assert main(["admin", "set", "a", "~old", server]) == 2
+    assert len(asked) == 1
+    assert things.sent == []
+
+
+def test_the_line_of_an_outcome(things: Things, server: str, capsys: Output) -> None:
+    """It has the broker and the reason, in brackets if the action was carried out in spite of it."""
+    lost = failure("CONNECTION_LOST", may_be_done=True)
+    things.answers = {"a": lost, "b": replace(failure("DENIED", code=29), node_id=3, message="not yours")}
+    things.undone = {"b"}
+    assert main(["admin", "set", "a", "b", server, "--yes"]) == 3
+    shown = capsys.readouterr()
+    done = "put a: done (SomeApi: CONNECTION_LOST (CONNECTION_LOST, but its state shows that it was carried out))"
+    assert done in shown.out.splitlines()
+    assert "put b: failed: SomeApi of broker 3: DENIED (not yours)" in shown.err
+
+
 def test_a_missing_guard_is_named(things: Things, server: str, capsys: Output) -> None:
     """Exit 2, every action that needs the guard is named, and nothing is sent; a dry run names the guard and is no failure."""
     assert main(["admin", "set", "a", "~old", "~older", server, "--yes"]) == 2
@@ -210,6 +247,9 @@ def test_scripts_get_an_object_an_action(things: Things, server: str, capsys: Ou
     assert (first["action"], first["resource_name"], first["outcome"]) == ("put", "a", "done")
     assert first["answer"] == {"id": 7, "hmac": "hunter2"}
     assert (second["outcome"], second["error_code"], second["error_name"]) == ("failed", 29, "DENIED")
+    assert {one["kind"] for one in (first, second)} == {"action"}
+    assert first["plan_id"] == second["plan_id"]
+    assert first["action_id"] != second["action_id"]  # as in table admin_actions
     assert "hunter2" not in shown.err
     assert main(["admin", "set", "c", server, "--dry-run", "--json"]) == 0
     (planned,) = map(json.loads, capsys.readouterr().out.splitlines())
