@@ -44,6 +44,69 @@ def test_only_a_hanging_transaction_is_aborted(state: FakeCluster, cluster: Clus
     assert "fence-producer" in str(plan.failures[0].message)
 
 
+def test_what_the_file_does_not_own_is_not_altered(state: FakeCluster, cluster: Cluster) -> None:
+    """Neither groups nor transactions of topics that no pattern matches; a partition that does not exist is a fault, too."""
+    state.groups["g"] = FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(20)})
+    state.producers["orders", 0] = (producer(40),)
+    reset = '[[actions]]\naction = "reset_offsets"\ngroup = "g"\npartitions = ["orders-0"]\nto = "earliest"\n'
+    delete = '[[actions]]\naction = "delete_group"\ngroup = "g"\n'
+    owns = '[owns]\ntopics = ["mine"]\ngroups = ["mine"]\n'
+    plan = planned(cluster, owns + reset + delete + ABORT + ABORT.replace("orders-0", "orders-99"))
+    assert (plan.actions, plan.failures) == ([], [])
+    assert plan.faults == [
+        "x.toml:7: actions[1].group: g is not matched by owns.groups",
+        "x.toml:12: actions[2].group: g is not matched by owns.groups",
+        "x.toml:15: actions[3].partition: topic orders is not matched by owns.topics",
+        "x.toml:19: actions[4].partition: there is no partition orders-99",
+    ]
+    assert len(planned(cluster, owns.replace("mine", "g|orders") + delete + ABORT).actions) == 2
+
+
+def test_a_group_is_deleted_if_it_is_there(state: FakeCluster, cluster: Cluster) -> None:
+    """A note says that brokers will refuse it while the group has members. A broker that does not answer may have the group."""
+    text = '[[actions]]\naction = "delete_group"\ngroup = "g"\n'
+    plan = planned(cluster, text)
+    assert (plan.actions, plan.failures, plan.notes) == ([], [], [])
+    state.groups["g"] = FakeGroup(coordinator_id=1)
+    plan = planned(cluster, text)
+    assert ([one.kind for one in plan.actions], plan.notes) == (["delete_group"], [])
+    state.groups["g"].members, state.groups["g"].state = [FakeMember("m")], "Stable"
+    plan = planned(cluster, text)
+    assert [one.kind for one in plan.actions] == ["delete_group"]
+    assert plan.notes == ["x.toml:2: group g has members, so brokers will refuse to delete it"]
+    state.groups.clear()
+    state.faults += [Fault(LIST_GROUPS.key, Altered(lambda answer: replace(answer, error_code=31)), times=1)]
+    plan = planned(cluster, text)
+    assert (plan.actions, [failure.name for failure in plan.failures]) == ([], ["CLUSTER_AUTHORIZATION_FAILED"])
+
+
+def test_what_cannot_be_read_is_a_failure(state: FakeCluster, cluster: Cluster) -> None:
+    """Of logs and voters, and an offset that is none: the other actions are planned."""
+    state.groups["g"] = FakeGroup(coordinator_id=1, commits={("orders", 1): FakeCommit(20)})
+    records = '[[actions]]\naction = "delete_records"\npartitions = ["orders-0", "orders-1"]\nbefore = 5\n'
+    state.topics["orders"].partitions[0].error_code = 56  # KAFKA_STORAGE_ERROR
+    plan = planned(cluster, records)
+    assert [one.resource.name for one in plan.actions] == ["orders-1"]
+    assert {(one.name, one.scope.partition) for one in plan.failures} == {("KAFKA_STORAGE_ERROR", 0)}
+    shift = '[[actions]]\naction = "reset_offsets"\ngroup = "g"\npartitions = ["orders-1", "orders-2"]\nshift = -3\n'
+    plan = planned(cluster, shift)
+    assert [one.after for one in plan.actions] == [{"committed_offset": 17}]
+    assert ([failure.name for failure in plan.failures], plan.undone) == (["NO_COMMIT"], [])
+    voter = "[[actions]]\naction = 'remove_voter'\nvoter = 3\ndirectory_id = 'AAAAAAAAAAAAAAAAAAAAAQ'\n"
+    plan = planned(cluster, voter)
+    assert (plan.actions, [failure.name for failure in plan.failures]) == ([], ["UNSUPPORTED_VERSION"])
+
+
+def test_an_unclean_election_waits_for_no_replica(state: FakeCluster, cluster: Cluster) -> None:
+    """It is for a partition of which no replica is in sync; one that has a leader needs none."""
+    led, lost = state.add_topic("late", 2).partitions
+    lost.replicas, lost.isr, lost.leader_id = (2, 1), (), -1
+    cluster.refresh(None, soon())
+    plan = planned(cluster, '[[actions]]\naction = "elect_leaders"\ntopics = ["late"]\nelection = "unclean"\n')
+    assert [(one.resource.name, one.source) for one in plan.actions] == [("late-1", "x.toml:2")]
+    assert (plan.undone, led.leader_id >= 0) == ([], True)
+
+
 def test_an_election_waits_for_a_preferred_leader_that_is_not_in_sync(state: FakeCluster, cluster: Cluster) -> None:
     """It is not done, so the plan is not complete."""
     (partition,) = state.add_topic("late", 1).partitions
