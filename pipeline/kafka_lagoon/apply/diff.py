@@ -128,7 +128,7 @@ def _quota_actions(desired: DesiredState, live: Live) -> Iterator[Action]:
     for name, limits in desired.quotas.items():
         known = live.quotas.get(name, {})
         is_owned = desired.owns.is_owned("quota", name)
-        others = dict.fromkeys(limits_to_write(name, known).keys() - set(limits)) if is_owned else {}
+        others = dict.fromkeys(sorted(limits_to_write(name, known).keys() - set(limits))) if is_owned else {}
         place = desired.document.place(desired.quota_paths[name])
         if action := alter_quotas(parse_quota_name(name), known, {**limits, **others}, place):
             yield action
