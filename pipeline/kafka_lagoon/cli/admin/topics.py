@@ -177,8 +177,9 @@ def _extension_problem(count: int, options: Namespace) -> str | None:
     """Return the reason why partitions cannot be added; a topic that has so many partitions already is no problem."""
     if count > options.partitions:
         return f"it has {count} partitions, and cannot have fewer"
-    numbers = sorted(partition for partition, _ in options.assignment)
-    if count < options.partitions and numbers not in ([], list(range(count, options.partitions))):
+    numbers, added = sorted(partition for partition, _ in options.assignment), range(count, options.partitions)
+    # Lengths first: a list of all new numbers of an absurd count takes all memory.
+    if numbers and added and (len(numbers) != len(added) or numbers != list(added)):
         return f"--assignment has to name each new partition once: {count} to {options.partitions - 1}"
     return None
 
