@@ -11,7 +11,7 @@ from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from tests.admin.conftest import altering_apis
 from tests.cli.admin.faults import faults
 from tests.fake.broker import FakeBroker
-from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
 from tests.fake.faults import Altered, Fault
 
 __all__ = ["altering_apis"]  # a fixture of tests/admin
@@ -86,6 +86,81 @@ def test_stored_offsets_that_cannot_be_read(
     state.faults = [Fault(OFFSET_FETCH.key, Altered(refused_group), times=2)]
     assert main(call) == 1
     assert "group g: OffsetFetch of broker 1: GROUP_AUTHORIZATION_FAILED" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("altering_apis")
+@pytest.mark.parametrize(
+    ("call", "exit_code", "kept", "reason"),
+    [
+        ("delete-group idle", 0, {"busy"}, "idle: done"),
+        ("delete-group idle none", 3, {"busy"}, "group none: ListGroups: NOT_LISTED"),
+        ("delete-group idle busy", 3, {"busy"}, "the group is Stable: stop its members first"),
+        ("delete-group none", 1, {"busy", "idle"}, "no broker lists it"),
+    ],
+)
+def test_groups_are_deleted(
+    state: FakeCluster, brokers: dict[int, FakeBroker], capsys: pytest.CaptureFixture[str],
+    call: str, exit_code: int, kept: set[str], reason: str,
+) -> None:  # fmt: skip
+    """A group that has members or is not listed is a failure, and the others are deleted; without the option none is."""
+    state.groups = {"idle": FakeGroup(coordinator_id=1), "busy": FakeGroup(coordinator_id=1, state="Stable")}
+    state.groups["busy"].members = [FakeMember("m")]
+    words = ["admin", *call.split(), "-b", _server(brokers), "--yes"]
+    assert main(words) == (2 if "idle" in call else 1)
+    assert set(state.groups) == {"busy", "idle"}
+    assert main([*words, "--allow-deletions"]) == exit_code
+    assert set(state.groups) == kept
+    shown = capsys.readouterr()
+    assert reason in shown.out + shown.err
+
+
+@pytest.mark.usefixtures("altering_apis")
+@pytest.mark.parametrize(
+    ("options", "exit_code", "kept", "reason"),
+    [
+        ("--topic orders", 0, {("paid", 0)}, ""),
+        ("--topic orders:1", 0, {("orders", 0), ("paid", 0)}, ""),
+        ("--topic orders:1 --topic paid", 0, {("orders", 0)}, ""),
+        ("--topic orders:1 --topic none", 3, {("orders", 0), ("paid", 0)}, "topic none: Metadata: UNKNOWN_TOPIC_OR_PARTITION"),
+        ("--topic orders:2", 0, {("orders", 0), ("orders", 1), ("paid", 0)}, "stored nothing about these partitions"),
+        ("--all-topics", 0, set(), ""),
+    ],
+)  # fmt: skip
+def test_offsets_are_deleted(
+    state: FakeCluster, brokers: dict[int, FakeBroker], capsys: pytest.CaptureFixture[str],
+    options: str, exit_code: int, kept: set[tuple[str, int]], reason: str,
+) -> None:  # fmt: skip
+    """Those of the named partitions or topics, or all, and of no other partition and group."""
+    state.add_topic("paid", 1)
+    stored = {("orders", 0): FakeCommit(20), ("orders", 1): FakeCommit(20), ("paid", 0): FakeCommit(20)}
+    state.groups = {name: FakeGroup(coordinator_id=1, commits=dict(stored)) for name in ("g", "other")}
+    words = ["admin", "delete-offsets", "g", *options.split(), "-b", _server(brokers), "--yes", "--allow-deletions"]
+    assert main(words) == exit_code
+    assert set(state.groups["g"].commits) == kept
+    assert state.groups["other"].commits == stored
+    error = capsys.readouterr().err
+    assert reason in error
+    assert reason or "stored nothing" not in error
+    assert main(["admin", "delete-offsets", "none", "--all-topics", "-b", _server(brokers), "--yes"]) == 1
+    assert "group none: ListGroups: NOT_LISTED" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("altering_apis")
+def test_offsets_are_moved_or_stored_for_a_new_group(
+    state: FakeCluster, brokers: dict[int, FakeBroker], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A note says that the group is new, since its name may be misspelt; a group that has stored nothing has nothing to move."""
+    state.groups = {"g": FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(20)})}
+    words = ["-b", _server(brokers), "--yes"]
+    assert main(["admin", "reset-offsets", "g", "--all-topics", "--shift-by", "-5", *words]) == 0
+    assert state.groups["g"].commits["orders", 0].offset == 15
+    assert main(["admin", "reset-offsets", "g", "--topic", "orders:0,1", "--to", "7", *words]) == 0
+    assert "it is created if it does not exist" not in capsys.readouterr().err
+    assert {index: commit.offset for (_, index), commit in state.groups["g"].commits.items()} == {0: 7, 1: 7}
+    assert main(["admin", "reset-offsets", "new", "--topic", "orders:1", "--to", "7", "-b", words[1], "--dry-run"]) == 0
+    assert "it is created if it does not exist" in capsys.readouterr().err
+    assert main(["admin", "reset-offsets", "none", "--all-topics", "--to", "latest", *words]) == 2
+    assert "--all-topics: group none has stored no offsets, or is not there" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("altering_apis")
