@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.cli.main import main
+from tests.admin.conftest import topic_apis
 from tests.cli.admin.faults import faults
 from tests.fake.broker import FakeBroker
+from tests.fake.cluster import FakeCluster
+
+__all__ = ["topic_apis"]  # a fixture of tests/admin
 
 Output = pytest.CaptureFixture[str]
 
@@ -111,3 +115,38 @@ def test_a_file_that_names_something_twice(server: str, tmp_path: Path, capsys: 
     moves = ", ".join(MOVE % values for values in ((0, "[1]"), (1, "[2, 2]"), (0, "[2]")))
     file.write_text(f'{{"version": 1, "partitions": [{moves}]}}', "utf-8-sig")
     assert faults_of_file(server, file, capsys) == ["orders-0 stands there 2 times", "orders-1 names a broker twice"]
+
+
+@pytest.mark.usefixtures("topic_apis")
+def test_partitions_are_moved(state: FakeCluster, server: str, tmp_path: Path, capsys: Output) -> None:
+    """Those of arguments and of the file; one that is there already needs nothing, and one that does not exist is a failure."""
+    file = tmp_path / "moves.json"
+    file.write_text(f'{{"partitions": [{MOVE % (1, "[2, 1]")}]}}')
+    some = state.topics["orders"].partitions
+    for partition in some[:3]:
+        partition.replicas, partition.isr, partition.leader_id = (1, 2), (1, 2), 1
+    words = ["-b", server, "--yes"]
+    assert main(["admin", "reassign", "orders:0=2", "orders:2=1,2", "orders:99=1", "--file", str(file), *words]) == 3
+    assert [one.replicas for one in some[:3]] == [(2,), (2, 1), (1, 2)]
+    shown = capsys.readouterr()
+    assert "orders-99: Metadata: UNKNOWN_TOPIC_OR_PARTITION" in shown.err
+    assert "2 done" in shown.out.splitlines()[-1]
+    some[2].leader_id = 2
+    assert main(["admin", "elect-leaders", "orders:2,99", *words]) == 3
+    assert some[2].leader_id == 1
+    assert "orders-99: Metadata: UNKNOWN_TOPIC_OR_PARTITION" in capsys.readouterr().err
+    assert main(["admin", "elect-leaders", "orders:2", *words]) == 0
+    assert capsys.readouterr().out == "nothing to do\n"
+
+
+@pytest.mark.usefixtures("topic_apis")
+def test_replicas_are_moved_to_another_directory(state: FakeCluster, server: str, capsys: Output) -> None:
+    """Of a topic, only those that the broker has; a partition that is named itself is a failure if it has none of it."""
+    for number, partition in enumerate(state.add_topic("wide", 2).partitions, 1):
+        partition.replicas, partition.isr, partition.leader_id = (number,), (number,), number
+    call = ["admin", "move-replica", "--broker", "1", "--to", "/b", "-b", server, "--yes"]
+    assert main([*call, "wide"]) == 0
+    assert state.log_dirs == {(1, "wide", 0): "/b"}
+    capsys.readouterr()
+    assert main([*call, "wide:0,1"]) == 1
+    assert "wide-1" in capsys.readouterr().err
