@@ -10,7 +10,7 @@ from kafka_lagoon.admin.features import FeatureLevels
 from kafka_lagoon.apply.action import Action, Guard
 from kafka_lagoon.apply.desired.resources import Acl, ScramUser
 from kafka_lagoon.apply.diff import diff
-from kafka_lagoon.apply.plan import in_order
+from kafka_lagoon.apply.plan import in_order, wanted_of
 from tests.apply.lives import desired, live, topic
 
 READ = Acl("TOPIC", "orders", "LITERAL", "User:alice", "*", "READ", "ALLOW")
@@ -184,6 +184,25 @@ def test_limits_that_no_file_can_describe_stay() -> None:
         ("user=v", {"consumer_byte_rate": None}),
         ("user=u", {"producer_byte_rate": None}),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", set()),
+        ('[owns]\nprincipals = ["x"]\n', {"acls", "scram_users"}),
+        ('[owns]\nquotas = ["x"]\n', {"quotas"}),
+        ('[owns]\nbrokers = ["1"]\n', {"features"}),
+        (RULE, {"acls"}),
+        ('[[quotas]]\nuser = "alice"\nproducer_byte_rate = 5\n', {"quotas"}),
+        ("[scram_users.alice.SCRAM-SHA-256]\niterations = 8192\n", {"scram_users"}),
+        ('[features]\n"metadata.version" = 25\n', {"features"}),
+    ],
+)
+def test_what_is_written_or_owned_is_read(text: str, parts: set[str]) -> None:
+    """A part that is not read has no actions, so the cluster would be said to be as the file says."""
+    wanted = wanted_of(desired(text))
+    assert {part for part in ("acls", "quotas", "scram_users", "features") if getattr(wanted, part)} == parts
 
 
 def test_limits_are_removed_in_one_order() -> None:

@@ -11,6 +11,7 @@ from kafka_lagoon.apply.live_reading import Wanted, read_live
 from kafka_lagoon.apply.one_off_plan import OneOffPlan, plan_one_offs
 from kafka_lagoon.apply.plan import plan_state
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
@@ -50,7 +51,7 @@ def test_what_the_file_does_not_own_is_not_altered(state: FakeCluster, cluster: 
     state.producers["orders", 0] = (producer(40),)
     reset = '[[actions]]\naction = "reset_offsets"\ngroup = "g"\npartitions = ["orders-0"]\nto = "earliest"\n'
     delete = '[[actions]]\naction = "delete_group"\ngroup = "g"\n'
-    owns = '[owns]\ntopics = ["mine"]\ngroups = ["mine"]\n'
+    owns = '[owns]\ntopics = ["own-one"]\ngroups = ["own-one"]\n'
     plan = planned(cluster, owns + reset + delete + ABORT + ABORT.replace("orders-0", "orders-99"))
     assert (plan.actions, plan.failures) == ([], [])
     assert plan.faults == [
@@ -59,7 +60,7 @@ def test_what_the_file_does_not_own_is_not_altered(state: FakeCluster, cluster: 
         "x.toml:15: actions[3].partition: topic orders is not matched by owns.topics",
         "x.toml:19: actions[4].partition: there is no partition orders-99",
     ]
-    assert len(planned(cluster, owns.replace("mine", "g|orders") + delete + ABORT).actions) == 2
+    assert len(planned(cluster, owns.replace("own-one", "g|orders") + delete + ABORT).actions) == 2
 
 
 def test_a_group_is_deleted_if_it_is_there(state: FakeCluster, cluster: Cluster) -> None:
@@ -147,6 +148,24 @@ def test_records_before_a_time_in_a_log_that_moves(
     assert ([one.after for one in plan.actions], plan.faults) == ([{"log_start_offset": 30}], [])
     plan = planned(cluster, text.format(30))
     assert (plan.actions, plan.faults) == ([], ["x.toml:5: actions[1].before: moving-0 ends at 10, before 30"])
+
+
+@pytest.mark.usefixtures("topic_apis")
+def test_one_thing_is_wanted_of_a_resource(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two actions that want different things of it are a fault, and so is a missing password; equal actions are one."""
+    monkeypatch.delenv("UNSET", raising=False)
+    records = '[[actions]]\naction = "delete_records"\npartitions = ["orders-0"]\nbefore = {}\n'
+    user = '[scram_users.alice.SCRAM-SHA-256]\npassword = "env:UNSET"\n'
+    same, other = (replace(desired(text), cluster_id=cluster.cluster_id or "") for text in (
+        records.format(5) * 2, records.format(5) + records.format(6) + user,
+    ))  # fmt: skip
+    plan = plan_state(cluster, same, soon())
+    assert [(action.kind, action.source) for action in plan.actions] == [("delete_records", "x.toml:2")]
+    with pytest.raises(ConfigError) as raised:
+        plan_state(cluster, other, soon())
+    first, second = raised.value.problems
+    assert first == "x.toml:6: partition orders-0 is to be another at x.toml:2"
+    assert second.startswith("x.toml:10: set password of SCRAM user alice SCRAM-SHA-256: password: ")
 
 
 @pytest.mark.usefixtures("topic_apis")

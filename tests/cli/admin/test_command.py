@@ -116,25 +116,25 @@ def test_a_terminal_is_asked(
 def test_what_is_known_before_the_question(
     things: Things, server: str, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
-    """The plan with its id, what brokers refuse of it, and that nothing is recorded; a plan that is not allowed is not asked about."""
-    asked: list[tuple[str, str]] = []
+    """The plan with its id, what brokers refuse of it, and that nothing is recorded; a plan that is not allowed is not seen about."""
+    seen: list[tuple[str, str]] = []
 
     def no() -> str:
         shown = capsys.readouterr()
-        asked.append((shown.out, shown.err))
+        seen.append((shown.out, shown.err))
         return "no"
 
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("builtins.input", no)
     things.invalid = {"b": failure("INVALID_CONFIG")}
     assert main(["admin", "set", "a", "b", server]) == 1
-    ((out, err),) = asked
+    ((out, err),) = seen
     assert re.search(r"^plan [0-9a-f]{16} for cluster fake: 2 to add", out, re.MULTILINE)
     assert "put b: SomeApi: INVALID_CONFIG" in err
     assert "nothing is recorded" in err
     assert "nothing was sent" in capsys.readouterr().err
     assert main(["admin", "set", "a", "~old", server]) == 2
-    assert len(asked) == 1
+    assert len(seen) == 1
     assert things.sent == []
 
 

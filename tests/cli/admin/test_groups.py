@@ -118,11 +118,11 @@ def test_groups_are_deleted(
 @pytest.mark.parametrize(
     ("options", "exit_code", "kept", "reason"),
     [
-        ("--topic orders", 0, {("paid", 0)}, ""),
-        ("--topic orders:1", 0, {("orders", 0), ("paid", 0)}, ""),
-        ("--topic orders:1 --topic paid", 0, {("orders", 0)}, ""),
-        ("--topic orders:1 --topic none", 3, {("orders", 0), ("paid", 0)}, "topic none: Metadata: UNKNOWN_TOPIC_OR_PARTITION"),
-        ("--topic orders:2", 0, {("orders", 0), ("orders", 1), ("paid", 0)}, "stored nothing about these partitions"),
+        ("--topic orders", 0, {("bills", 0)}, ""),
+        ("--topic orders:1", 0, {("orders", 0), ("bills", 0)}, ""),
+        ("--topic orders:1 --topic bills", 0, {("orders", 0)}, ""),
+        ("--topic orders:1 --topic none", 3, {("orders", 0), ("bills", 0)}, "topic none: Metadata: UNKNOWN_TOPIC_OR_PARTITION"),
+        ("--topic orders:2", 0, {("orders", 0), ("orders", 1), ("bills", 0)}, "stored nothing about these partitions"),
         ("--all-topics", 0, set(), ""),
     ],
 )  # fmt: skip
@@ -131,8 +131,8 @@ def test_offsets_are_deleted(
     options: str, exit_code: int, kept: set[tuple[str, int]], reason: str,
 ) -> None:  # fmt: skip
     """Those of the named partitions or topics, or all, and of no other partition and group."""
-    state.add_topic("paid", 1)
-    stored = {("orders", 0): FakeCommit(20), ("orders", 1): FakeCommit(20), ("paid", 0): FakeCommit(20)}
+    state.add_topic("bills", 1)
+    stored = {("orders", 0): FakeCommit(20), ("orders", 1): FakeCommit(20), ("bills", 0): FakeCommit(20)}
     state.groups = {name: FakeGroup(coordinator_id=1, commits=dict(stored)) for name in ("g", "other")}
     words = ["admin", "delete-offsets", "g", *options.split(), "-b", _server(brokers), "--yes", "--allow-deletions"]
     assert main(words) == exit_code
