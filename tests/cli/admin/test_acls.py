@@ -2,9 +2,14 @@
 
 import pytest
 
-from kafka_lagoon.cli.main import options_of
+from kafka_lagoon.cli.main import main, options_of
 from kafka_lagoon.cli.terminal import UsageError
+from tests.admin.conftest import altering_apis
 from tests.cli.admin.faults import faults
+from tests.fake.broker import FakeBroker
+from tests.fake.cluster import FakeCluster
+
+__all__ = ["altering_apis"]  # a fixture of tests/admin
 
 GOOD = ("--principal", "User:a", "--operation", "read", "--resource-type", "topic", "--resource-name", "orders")
 
@@ -67,3 +72,28 @@ def test_a_filter_for_what_kafka_accepts() -> None:
     """Kafka has ACLs for a user or a host with an empty name: they can be found, and deleted."""
     options = options_of("kafka acls", ["--principal", "User:", "--host", ""])
     assert (options.principal, options.host) == ("User:", "")
+
+
+@pytest.mark.usefixtures("altering_apis")
+def test_only_what_is_missing_is_created_and_what_matches_deleted(
+    state: FakeCluster, brokers: dict[int, FakeBroker], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """ACLs that are there are counted; without an authorizer it is a failure to look for them, and not an empty list."""
+    server = ["-b", f"127.0.0.1:{next(iter(brokers.values())).server_address[1]}", "--yes"]
+    create = ["admin", "create-acl", *GOOD, *server]
+    delete = ["admin", "delete-acl", "--allow-deletions", *server]
+    assert (main(create), main([*delete, "--all"])) == (1, 1)
+    assert capsys.readouterr().err.count("the brokers have no authorizer") == 2
+    state.acls = ()
+    assert main(create) == 0
+    capsys.readouterr()
+    assert main([*create, "--operation", "read,write"]) == 0
+    shown = capsys.readouterr()
+    assert "1 of 2 ACLs are there already" in shown.err
+    assert "1 done" in shown.out.splitlines()[-1]
+    assert main([*delete, "--all"]) == 0
+    shown = capsys.readouterr()
+    assert "no ACL matches" not in shown.err
+    assert "2 done" in shown.out.splitlines()[-1]
+    assert main([*delete, "--all"]) == 0
+    assert "no ACL matches" in capsys.readouterr().err
