@@ -1,5 +1,6 @@
 """`lagoon sql` with Spark: for tables that DuckDB cannot read, or on request."""
 
+import json
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -124,6 +125,20 @@ def test_what_duckdb_cannot_read_spark_reads(lake: Path, tmp_path: Path, capsys:
         assert (code, out, complaint.count("\n")) == (1, "", 1)
     finally:
         folder.rename(lake)
+
+
+def test_a_table_that_no_engine_reads(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A feature of a newer Delta: Spark's own error is none that PySpark knows, and has a trace of 14 kB."""
+    folder = Path(shutil.copytree(lake, tmp_path / "newer"))
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["later"], "writerFeatures": ["later"]}
+    commits = sorted((folder / "records" / "_delta_log").glob("*.json"))
+    commit = commits[-1].with_name(f"{len(commits):020d}.json")
+    commit.write_text(json.dumps({"protocol": protocol}) + "\n")
+    code, out, complaint = sql(folder, capsys, "SELECT count(*) AS n FROM records")
+    assert (code, out) == (1, "")
+    first_line, second_line = complaint.splitlines()
+    assert first_line.endswith("trying Spark")
+    assert "DELTA_UNSUPPORTED_FEATURES_FOR_READ" in second_line
 
 
 @pytest.mark.proof

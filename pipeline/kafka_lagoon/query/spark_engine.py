@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -85,7 +84,7 @@ def make_available(warehouse: Warehouse, names: Iterable[str] = NAMES) -> None:
             if view.name in wanted:
                 kind = CREATE if warehouse.in_catalog else "CREATE OR REPLACE TEMPORARY VIEW"
                 warehouse.spark.sql(view.sql.replace(CREATE, kind, 1))
-    except PySparkException as error:
+    except JAVA_ERRORS as error:
         raise TableError(f"{warehouse.name}: {reason(error)}") from error
 
 
