@@ -6,6 +6,7 @@ import pytest
 
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest import staged_commit
 from kafka_lagoon.ingest.commit import commit
@@ -77,3 +78,21 @@ def test_ranges_whose_file_was_removed_are_rebuilt(writer: Writer, warehouse: Wa
     assert [
         (row["records"], row["lost"], row["files"], row["problem"]) for row in ranges if row["from_offset"] == 5
     ] == [(4, 0, 1, "COUNTS_LOST")]
+
+
+@pytest.mark.spark
+def test_records_that_cannot_be_read(by_kernel: Writer, warehouse: Warehouse, tmp_path: Path):
+    """The error names the file in one line, although a task of Spark met it; the next run rebuilds the ranges."""
+    with dies(Kernel, "append", 1), pytest.raises(Died):
+        ingest(by_kernel, 1, 9)
+    for table in ("ranges", "problems"):
+        remove(tmp_path, f"_lagoon/*/*-record_{table}.parquet")
+    (file,) = (folder(warehouse) / "records").rglob("*.parquet")
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(TableError, match=rf"ranges of ingest .* cannot be rebuilt: .*{file.name}") as raised:
+        reports(by_kernel)
+    assert "\n" not in str(raised.value)
+    file.write_bytes(whole)
+    assert len(reports(by_kernel)) == 2
+    assert contents(warehouse)[:2] == (list(range(9)), [(0, 9)])

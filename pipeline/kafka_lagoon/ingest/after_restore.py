@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 
 from delta.tables import DeltaTable
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
@@ -19,7 +18,7 @@ from kafka_lagoon.delta.arrow import table_of
 from kafka_lagoon.delta.foreign_commits import ENGINE_INFO, Commit, Contradiction, Kind
 from kafka_lagoon.delta.kernel import State
 from kafka_lagoon.delta.session import settings_for_block
-from kafka_lagoon.delta.storage import reason
+from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.ingest.examined_commits import KEEP, commits_of, conflict_with, refusal
@@ -81,7 +80,7 @@ def _has_records_of(warehouse: Warehouse, cluster_id: str, run: LastRun) -> bool
             return False
         day, ingest_id, expected = compared
         return _rows_of_run(warehouse, RECORDS, day, ingest_id).count() >= expected
-    except PySparkException as error:
+    except JAVA_ERRORS as error:
         raise TableError(f"records of ingest {run.ingest_id} cannot be counted: {reason(error)}") from error
 
 
@@ -148,7 +147,7 @@ def _delete_records(warehouse: Warehouse, cluster_id: str, run: LastRun, clock: 
         try:
             records = DeltaTable.forPath(warehouse.spark, warehouse.locations[RECORDS.name])
             records.delete(of_run & (F.col("cluster_id") == cluster_id))
-        except PySparkException as error:
+        except JAVA_ERRORS as error:
             raise TableError(f"records of ingest {run.ingest_id} cannot be deleted: {reason(error)}") from error
 
 
@@ -163,7 +162,7 @@ def _delete_later_runs(warehouse: Warehouse, cluster_id: str, run: LastRun | Non
             later = is_of_cluster & F.col("ingest_id").isin(_later_runs(warehouse, cluster_id, run))
             for table in (RECORD_PROBLEMS, RECORD_RANGES):
                 DeltaTable.forPath(warehouse.spark, warehouse.locations[table.name]).delete(later)
-        except PySparkException as error:
+        except JAVA_ERRORS as error:
             raise TableError(f"the ranges of runs that are gone cannot be deleted: {reason(error)}") from error
 
 

@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
-from kafka_lagoon.delta.storage import reason
+from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.archived import Archived
@@ -44,7 +43,7 @@ def rebuild_ranges(
     """Rebuild ranges that join those of earlier runs to the next offsets of `topics`."""
     try:
         records, ends = _records(warehouse, cluster_id, run), _ends(warehouse, cluster_id, run)
-    except PySparkException as error:
+    except JAVA_ERRORS as error:
         raise TableError(f"ranges of ingest {run.ingest_id} cannot be rebuilt: {reason(error)}") from error
     positions = {
         (topic, archived.topic_id, partition): position

@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from datetime import date
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 from pyspark.sql.types import StructType
 
@@ -20,7 +19,7 @@ from kafka_lagoon.delta.arrow import plain_table
 from kafka_lagoon.delta.file_names import file_name
 from kafka_lagoon.delta.files import DataFile, parquet_bytes
 from kafka_lagoon.delta.kernel import Fence
-from kafka_lagoon.delta.storage import reason
+from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, TableError
 from kafka_lagoon.fetch.archived import Archived
@@ -255,7 +254,7 @@ def _append(warehouse: Warehouse, table: Table, urls: Sequence[str], cluster_id:
             writer.saveAsTable(warehouse.identifiers[table.name])
         else:
             writer.save(warehouse.locations[table.name])
-    except PySparkException as error:
+    except JAVA_ERRORS as error:
         raise TableError(f"table {table.name} cannot be appended to: {reason(error)}") from error
 
 
