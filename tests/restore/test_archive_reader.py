@@ -182,6 +182,13 @@ def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
         read([SourceFile(f"file:{tmp_path}/gone.parquet", True)], wanted(0, 1))
 
 
+def test_a_file_of_another_table_is_named(tmp_path: Path) -> None:
+    """A file that a person put back from a backup under the wrong name has none of the columns that identify a record."""
+    pq.write_table(pa.table({"topic": ["t"], "replicas": [3]}), tmp_path / "topics.parquet")
+    with pytest.raises(TableError, match=r"topics\.parquet cannot be read: .* lacks partition, offset"):
+        read([SourceFile(f"file:{tmp_path}/topics.parquet", True)], wanted(0, 1))
+
+
 @settings(max_examples=examples(25))  # each example reads a small file, with as many passes as records at most
 @given(st.permutations(range(20)), st.integers(1, 7), st.integers(1, 1500))
 def test_mixed_files_are_read_in_order(

@@ -25,6 +25,7 @@ from kafka_lagoon.tables.record_tables import RECORDS
 _SCHEMA = RECORDS.file_schema()
 WRITTEN = ("offset", "timestamp_ms", "key", "value", "headers")
 _IDENTITY = ("cluster_id", "topic", "topic_id", "partition")
+_NEEDED = ("topic", "partition", "offset")  # never null, so every file has them
 _AT_ONCE_BYTES = 8 << 20
 
 
@@ -128,9 +129,13 @@ def _row_groups(opened: OpenFiles, file: SourceFile, wanted: ArchivedPartition) 
     with opened.opened(file) as parquet:
         metadata = parquet.metadata
         places = {metadata.schema.column(place).path: place for place in range(metadata.num_columns)}
+        if missing := [name for name in _NEEDED if name not in places]:
+            raise TableError(
+                f"{file.url} cannot be read: it is no file of table records, as it lacks {', '.join(missing)}"
+            )
         for number in range(metadata.num_row_groups):
             group = metadata.row_group(number)
-            bounds = {name: _bounds(group.column(places[name])) for name in ("topic", "partition", "offset")}
+            bounds = {name: _bounds(group.column(places[name])) for name in _NEEDED}
             if not _may_have(bounds["topic"], wanted.topic) or not _may_have(bounds["partition"], wanted.partition):
                 continue
             first, last = bounds["offset"] or (wanted.from_offset, wanted.to_offset - 1)
