@@ -1,5 +1,6 @@
 """A place is writable and its tables are ours, or one line names the fault."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -19,6 +20,7 @@ from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.warehouse import (
     Warehouse,
     at_path,
+    check_writable,
     columns_to_add,
     find_warehouse,
     open_warehouse,
@@ -94,6 +96,19 @@ def test_a_url_with_credentials_is_not_shown() -> None:
     with pytest.raises(ConfigError, match=r"^warehouse: this URL has credentials in it") as raised:
         at_path(Mock(side_effect=AssertionError), "s3a://AKIA:s3cret@bucket/lake")
     assert "s3cret" not in str(raised.value)
+
+
+def test_a_file_system_that_is_mounted_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own user cannot write to it either, so no other user is named as a cure."""
+    error = TableError(f"file:{tmp_path} cannot be written: Read-only file system")
+    error.__cause__ = OSError(errno.EROFS, "Read-only file system")
+    warehouse = Mock()
+    warehouse.name = f"file:{tmp_path}"
+    warehouse.kernel.storage.write.side_effect = error
+    warehouse.kernel.storage.local.return_value = tmp_path
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    with pytest.raises(ConfigError, match=r"cannot be written: Read-only file system$"):
+        check_writable(warehouse)
 
 
 def test_reading_makes_nothing(spark: SparkSession, tmp_path: Path) -> None:

@@ -279,7 +279,8 @@ def check_writable(warehouse: Warehouse) -> None:
     except TableError as error:
         # The name of the folder is in the settings, and that of the probe is not.
         problem = str(error).replace(probe, warehouse.name)
-        raise ConfigError([f"warehouse: {problem}{_whose(warehouse)}"]) from error
+        cure = _whose(warehouse) if isinstance(error.__cause__, PermissionError) else ""
+        raise ConfigError([f"warehouse: {problem}{cure}"]) from error
     check_exclusion(warehouse.kernel.storage, warehouse.name)
 
 
