@@ -30,6 +30,7 @@ def register_duckdb(connection: "DuckDBPyConnection", warehouse: str) -> None:
     They show the tables as they are now: call it again after a run. They replace temporary tables and views of the connection
     that have their names. TableError if a table is gone or only Spark can read it.
     Leave TimeZone as it is set then: times that Spark has written as INT96 have no zone, and would move with it.
+    Write the column `offset` as `"offset"`: DuckDB reserves the word, and only `lagoon sql` quotes it in statements.
     """
     from kafka_lagoon.query.duckdb_engine import make_available  # noqa: PLC0415  not for those who use Spark
     from kafka_lagoon.warehouse_urls import local_folder  # noqa: PLC0415

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
+import duckdb
 import pytest
 
+from kafka_lagoon.notebooks import register_duckdb
 from tests.cookbook.week import make_week
+from tests.delta.lake import make_lake
 from tests.tools import is_there, notebook
 
 pytestmark = pytest.mark.long
@@ -64,3 +67,14 @@ def test_it_runs_in_a_kernel(tmp_path: Path) -> None:
     subprocess.run(command, check=True, cwd=ROOT, env=environ, capture_output=True)
     cells = [cell for cell in json.loads((tmp_path / "run.ipynb").read_text("utf-8"))["cells"] if "outputs" in cell]
     assert [_stored(cell) for cell in cells] == [_stored(cell) for cell in CELLS]
+
+
+def test_the_column_offset_needs_quotes(tmp_path: Path) -> None:
+    """A connection of DuckDB takes `offset` in quotes only, and the page about notebooks says so."""
+    with duckdb.connect() as connection:
+        register_duckdb(connection, str(make_lake(tmp_path)))
+        with pytest.raises(duckdb.ParserException):
+            connection.sql("SELECT partition, offset, value FROM records_now")
+        assert connection.sql('SELECT max("offset") FROM records_now').fetchall() == [(4,)]
+    page = (ROOT / "docs" / "sql.md").read_text("utf-8")
+    assert 'Write the column `offset` as `"offset"`' in page.partition("## Notebooks")[2]
