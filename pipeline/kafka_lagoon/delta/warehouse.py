@@ -14,7 +14,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.clock import Clock
@@ -26,7 +25,7 @@ from kafka_lagoon.delta.foreign_commits import Kind, commits_since, contradictio
 from kafka_lagoon.delta.kernel import Kernel, State
 from kafka_lagoon.delta.lock import check_existing, locked
 from kafka_lagoon.delta.log_store import check_exclusion, choose_log_store, use_ours
-from kafka_lagoon.delta.storage import is_unreachable, reason
+from kafka_lagoon.delta.storage import JAVA_ERRORS, is_unreachable, reason
 from kafka_lagoon.errors import ChecksFailed, ConfigError, NeedsSession, SchemaChanged, TableError
 from kafka_lagoon.folders import NAME_USER, nameless_user, owner
 from kafka_lagoon.frozen import frozen
@@ -303,8 +302,8 @@ def _create_in_catalog(spark: SparkSession, settings: Settings) -> None:
         try:
             if not spark.catalog.tableExists(name):
                 spark.sql(table.ddl(name))
-        except PySparkException as error:
-            with suppress(PySparkException):
+        except JAVA_ERRORS as error:
+            with suppress(*JAVA_ERRORS):
                 if spark.catalog.tableExists(name):  # another run has created it meanwhile
                     continue
             raise ConfigError([f"catalog, schema: {name} cannot be created: {reason(error)}"]) from error
@@ -312,7 +311,7 @@ def _create_in_catalog(spark: SparkSession, settings: Settings) -> None:
 
 def _choose_for_schema(spark: SparkSession, place: str) -> None:
     """Choose the log store for tables that a schema does not have yet; a missing schema is reported by their creation."""
-    with suppress(PySparkException):
+    with suppress(*JAVA_ERRORS):
         location = str(spark.catalog.getDatabase(place).locationUri)
         choose_log_store(spark, kernel.start(spark).storage, location, "catalog")
 
@@ -335,7 +334,7 @@ def _catalog_locations(spark: SparkSession, names: Mapping[str, str]) -> Iterato
 def _catalog_location(spark: SparkSession, name: str) -> str:
     try:
         return str(spark.sql(f"DESCRIBE DETAIL {name}").collect()[0]["location"])
-    except PySparkException as error:
+    except JAVA_ERRORS as error:
         raise TableError(f"table {name} cannot be found: {reason(error)}") from error
 
 
@@ -383,7 +382,7 @@ def _add_columns(warehouse: Warehouse, table: Table, missing: Sequence[Column]) 
     added = ", ".join(column.ddl() for column in missing)
     try:
         warehouse.spark.sql(f"ALTER TABLE {warehouse.identifiers[table.name]} ADD COLUMNS ({added})")
-    except PySparkException as error:
+    except JAVA_ERRORS as error:
         if lacking := columns_to_add(table, warehouse.state(table.name)):
             names = ", ".join(column.name for column in lacking)
             raise TableError(
