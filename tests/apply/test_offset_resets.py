@@ -1,6 +1,7 @@
 """Offsets of groups are set by position specs, and never to an offset outside the log."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -97,6 +98,25 @@ def test_share_groups_have_start_offsets(state: FakeCluster, cluster: Cluster) -
         {"start_offset": 12},
     )
     assert failures == []
+
+
+@pytest.mark.parametrize(("lag", "is_planned"), [(1, True), (94, True), (95, False), (-1, True)])
+def test_what_a_share_group_has_processed_is_delivered_again(
+    state: FakeCluster, cluster: Cluster, lag: int, is_planned: bool
+) -> None:
+    """Offset 5 is its start offset already: records after it may have been processed, unless all 95 count as lag."""
+    (partition,) = topic(0).partitions
+    stored = replace(topic(0), partitions=(replace(partition, lag=lag),))
+    state.groups = {"queue": FakeGroup(coordinator_id=1, group_type="share", share_topics=(stored,))}
+    log = state.topics["orders"].partitions[0]
+    log.log_start_offset = 5
+    for spec in (EARLIEST, AtOffset(5), ShiftBy(0)):
+        actions, failures = reset_actions(cluster, "queue", {ORDERS[0]: spec}, soon())
+        same = {"start_offset": 5}
+        assert [(action.before, action.after) for action in actions] == [(same, same)] * is_planned
+        assert failures == []
+    log.log_start_offset = 6  # the offset that is set already stays done, also if retention has deleted its record
+    assert reset_actions(cluster, "queue", {ORDERS[0]: AtOffset(5)}, soon()) == ([], [])
 
 
 def test_a_partition_without_a_leader_fails_alone(state: FakeCluster, cluster: Cluster) -> None:

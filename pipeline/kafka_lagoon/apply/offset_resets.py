@@ -2,6 +2,9 @@
 
 For share groups they are start offsets, for all others commits; the type of a group that exists decides. Nothing is moved
 into a log that it is outside of: such a partition is a failure, and the others are set.
+
+Setting the start offset that a share group has already is no alteration only if it has processed no record after it. Otherwise
+those records are delivered again, and the start offset of an idle group is often below records that it has processed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -67,6 +70,12 @@ class _Group:
     def stored_offset(self, state: State) -> int | None:
         return None if state is None else state["start_offset" if self.is_share else "committed_offset"]
 
+    def redelivers(self, partition: TopicPartition, start_offset: int) -> bool:
+        """True if records are delivered again once the present start offset of a share group is set."""
+        log, lag = self.logs[partition], self.stored.lags.get(self.item(partition))
+        is_behind = lag is None or lag < log.end - start_offset
+        return self.is_share and is_behind and log.log_start_offset <= start_offset <= log.end
+
 
 def reset_actions(
     cluster: Cluster,
@@ -78,8 +87,8 @@ def reset_actions(
 ) -> tuple[list[Action], list[Failure]]:
     """Actions that set a group's offsets in these partitions, and why there is none for others.
 
-    None is needed where the group has that offset already. A group that does not exist is made by the first commit. The
-    cluster's groups are listed unless they are given.
+    None is needed where the group has that offset already, and would read nothing again. A group that does not exist is made
+    by the first commit. The cluster's groups are listed unless they are given.
     """
     listings = list_groups(cluster, deadline) if listings is None else listings
     if busy := members_failure(listings, group_id):
@@ -90,9 +99,10 @@ def reset_actions(
         return [], [failure_of(METADATA, Scope.list("topics of the group"), error)]
     listing = listings.groups.get(group_id)
     is_share = listing is not None and described_as(listing) == SHARE
-    logs, failures = ask_log_bounds(cluster, list(specs), READ_UNCOMMITTED, deadline)
     read = read_share_offsets if is_share else read_commits
     stored = read(cluster, listings, [group_id], deadline)
+    # After the lag of a share group: records that are written in between must not hide those that it has processed.
+    logs, failures = ask_log_bounds(cluster, list(specs), READ_UNCOMMITTED, deadline)
     group = _Group(group_id=group_id, is_share=is_share, stored=stored, logs=logs)
     targets, unresolved = _targets(cluster, group, specs, deadline)
     results = list(_results(group, targets, source))
@@ -147,7 +157,7 @@ def _results(
         offset = (stored or 0) + target.offsets if isinstance(target, ShiftBy) else target
         log = group.logs[partition]
         # Done, also if retention has deleted the record since.
-        if offset == stored:
+        if offset == stored and not group.redelivers(partition, offset):
             continue
         if not log.log_start_offset <= offset <= log.end:
             yield group.failure(

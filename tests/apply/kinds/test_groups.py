@@ -9,6 +9,7 @@ from kafka_lagoon.admin.group_offsets import Commit, GroupPartition
 from kafka_lagoon.admin.groups import list_groups
 from kafka_lagoon.admin.share_groups import GroupTopic
 from kafka_lagoon.apply.kinds.groups import (
+    ALTER_SHARE_OFFSETS,
     GroupCommits,
     alter_offsets_action,
     alter_share_offsets_action,
@@ -170,6 +171,14 @@ def test_share_groups(state: FakeCluster, cluster: Cluster, carry_out: CarryOut)
     both = {"start_offsets": {"0": 5, "1": 5}}
     (result,) = carry_out([delete_share_offsets_action(GroupTopic("queue", "orders"), both)]).results
     assert result.outcome == "done"
+
+
+def test_an_unanswered_reset_to_the_same_start_offset_is_not_known() -> None:
+    """The state is the same whether or not records after the start offset are delivered again."""
+    item, five, seven = GroupPartition("queue", "orders", 0), {"start_offset": 5}, {"start_offset": 7}
+    same, other = (alter_share_offsets_action(item, five, offset) for offset in (5, 7))
+    assert (ALTER_SHARE_OFFSETS.is_done(same, five), ALTER_SHARE_OFFSETS.is_undone(same, five)) == (False, False)
+    assert (ALTER_SHARE_OFFSETS.is_done(other, seven), ALTER_SHARE_OFFSETS.is_undone(other, five)) == (True, True)
 
 
 def state_of(commits: GroupCommits, item: GroupTopic) -> object:

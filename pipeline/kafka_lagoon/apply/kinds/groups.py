@@ -5,7 +5,8 @@ Kinds, their resources and states:
 - `alter_offsets`: `group_partition`, named `GROUP TOPIC-PARTITION`: {committed_offset, leader_epoch?, metadata?} or None ->
   {committed_offset, leader_epoch?, metadata?}. `delete_offsets`: the same -> None, with DELETIONS. Where the leader epoch is
   not known, or the metadata are empty, they are left out.
-- `alter_share_offsets`: `share_group_partition`, named likewise: {start_offset} or None -> {start_offset}.
+- `alter_share_offsets`: `share_group_partition`, named likewise: {start_offset} or None -> {start_offset}. Both are the same
+  where only records after it are to be delivered again.
 - `delete_share_offsets`: `share_group_topic`, named `GROUP TOPIC`: {start_offsets: {"0": 5}} -> None, with DELETIONS.
 - `delete_group`: `group`: {state, type} -> None, with DELETIONS.
 
@@ -13,6 +14,7 @@ Coordinators refuse all of it while a group has members.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kafka_lagoon.admin.committed_offsets import CommittedOffsets, committed_offsets
@@ -25,12 +27,13 @@ from kafka_lagoon.admin.share_groups import (
     delete_share_offsets,
     share_group_offsets,
 )
-from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
+from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State, same_state
 from kafka_lagoon.apply.kinds.names import parse_partition
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import GROUP_ID_NOT_FOUND, UNSTABLE_OFFSET_COMMIT
+from kafka_lagoon.protocol.messages.describe_share_group_offsets import UNKNOWN_LAG
 from kafka_lagoon.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     OffsetFetchResponseGroup,
@@ -123,10 +126,14 @@ def delete_group_action(group_id: str, before: State, source: str | None = None)
 
 
 class GroupCommits(NamedTuple):
-    """Commits of groups, and failures by partition, or by group for all of its partitions."""
+    """Commits of groups, and failures by partition, or by group for all of its partitions.
+
+    `lags` are those of share groups, where their coordinators count them.
+    """
 
     states: Mapping[GroupPartition, State]
     failures: Mapping[GroupPartition | str, Failure]
+    lags: Mapping[GroupPartition, int] = MappingProxyType({})
 
     def of(self, item: GroupPartition) -> State | Failure:
         """The state of one partition of a group; None if nothing is stored."""
@@ -190,20 +197,22 @@ def read_share_offsets(
 
 
 def _share_offsets(offsets: ShareOffsets, failures: dict[GroupPartition | str, Failure]) -> GroupCommits:
-    states: dict[GroupPartition, State] = {
-        GroupPartition(group_id, topic.topic_name, partition.partition_index): {"start_offset": partition.start_offset}
+    stored = {
+        GroupPartition(group_id, topic.topic_name, partition.partition_index): partition
         for group_id, group in offsets.answers.items()
         for topic in group.topics
         for partition in topic.partitions
         if not partition.error_code and partition.start_offset >= 0
     }
+    states: dict[GroupPartition, State] = {item: {"start_offset": one.start_offset} for item, one in stored.items()}
+    lags = {item: one.lag for item, one in stored.items() if one.lag != UNKNOWN_LAG}
     for failure in offsets.failures:
         scope = failure.scope
         if scope.topic is not None and scope.partition is not None:
             failures[GroupPartition(scope.group_id or "", scope.topic, scope.partition)] = failure
         elif scope.group_id is not None:
             failures[scope.group_id] = failure
-    return GroupCommits(states, failures)
+    return GroupCommits(states, failures, lags)
 
 
 def share_topic_states(commits: GroupCommits, items: Iterable[GroupTopic]) -> dict[GroupTopic, State | Failure]:
@@ -284,6 +293,11 @@ def _send_share_offsets(
     return {share_partition_resource(item): failure for item, failure in gathered.failures.items()}
 
 
+def _moves(action: Action) -> bool:
+    """False if the start offset stays, and records are only delivered again: the state does not show that."""
+    return not same_state(action.before, action.after)
+
+
 def _read_share_topics(
     cluster: Cluster, actions: Sequence[Action], deadline: Deadline
 ) -> Mapping[Resource, State | Failure]:
@@ -331,6 +345,8 @@ ALTER_SHARE_OFFSETS = ActionKind(
     title="set start offset of share group",
     read=_by_partition(read_share_offsets),
     send=_send_share_offsets,
+    is_done=lambda action, live: _moves(action) and same_state(live, action.after),
+    is_undone=lambda action, live: _moves(action) and same_state(live, action.before),
 )
 DELETE_SHARE_OFFSETS = ActionKind(
     name="delete_share_offsets",
