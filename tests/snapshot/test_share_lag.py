@@ -175,6 +175,9 @@ def test_a_partition_that_is_refused() -> None:
     """The row has the partition's own error as its reason."""
     made = rows(shares(partition(0, -1, error_code=29)))
     assert made["orders", 0].problem == "TOPIC_AUTHORIZATION_FAILED"
+    refused = rows(shares(partition(0, 0, error_code=5)))["orders", 0]  # as brokers send it: 0 is not what is stored
+    assert (refused.share_start_offset, refused.retention_margin, refused.records_lost) == (None, None, None)
+    assert (refused.lag_basis, refused.problem) == ("unknown", "LEADER_NOT_AVAILABLE")
 
 
 def test_a_topic_that_did_not_last() -> None:

@@ -52,6 +52,13 @@ def test_what_is_not_known_is_null() -> None:
     assert (refused.partition, refused.problem) == (1, "TOPIC_AUTHORIZATION_FAILED")
 
 
+def test_numbers_beside_an_error_are_not_known() -> None:
+    """Brokers send start offset 0 if the leader is not available, not the offset that is stored."""
+    (refused,) = rows(partition(0, 0, error_code=5))
+    assert (refused.start_offset, refused.leader_epoch, refused.lag) == (None, None, None)
+    assert refused.problem == "LEADER_NOT_AVAILABLE"
+
+
 def test_start_offsets_that_an_administrator_set() -> None:
     """One past the end gives a negative lag, which is kept; one below 0 is unknown, with the lag that is counted from it."""
     past_end, negative = rows(partition(0, 1_000_000, lag=-999_875), partition(1, -5, lag=64))

@@ -63,7 +63,8 @@ def share_offset_rows(
 def _row(
     group_id: str, topic: str | None, topic_id: str | None, partition: DescribeShareGroupOffsetsResponsePartition
 ) -> ShareOffsetRow:
-    is_started = partition.start_offset >= 0
+    # Beside an error brokers send start offset 0, which is the default of the field.
+    is_started = partition.start_offset >= 0 and not partition.error_code
     code = partition.error_code or (0 if topic else UNKNOWN_TOPIC_ID)
     is_negative = partition.start_offset < describe_share_group_offsets.NOT_STARTED
     problem = None if is_started else NEGATIVE_START if is_negative else NOT_STARTED
