@@ -173,6 +173,21 @@ def test_share_groups(state: FakeCluster, cluster: Cluster, carry_out: CarryOut)
     assert result.outcome == "done"
 
 
+def test_a_topic_that_a_share_group_has_not_read_can_be_deleted(
+    state: FakeCluster, cluster: Cluster, carry_out: CarryOut
+) -> None:
+    """The group knows its partitions, which have no start offset yet."""
+    unread = replace(topic(0), partitions=tuple(replace(one, start_offset=-1) for one in topic(0, 0).partitions))
+    state.groups = {"queue": FakeGroup(coordinator_id=1, group_type="share", share_topics=(unread,))}
+    item = GroupTopic("queue", "orders")
+    offsets = read_share_offsets(cluster, list_groups(cluster, soon()), ["queue"], soon())
+    assert offsets.of(GroupPartition("queue", "orders", 0)) is None
+    before = share_topic_states(offsets, [item])[item]
+    assert before == {"start_offsets": {"0": None, "1": None}}
+    (result,) = carry_out([delete_share_offsets_action(item, before)]).results
+    assert result.outcome == "done"
+
+
 def test_an_unanswered_reset_to_the_same_start_offset_is_not_known() -> None:
     """The state is the same whether or not records after the start offset are delivered again."""
     item, five, seven = GroupPartition("queue", "orders", 0), {"start_offset": 5}, {"start_offset": 7}

@@ -7,7 +7,8 @@ Kinds, their resources and states:
   not known, or the metadata are empty, they are left out.
 - `alter_share_offsets`: `share_group_partition`, named likewise: {start_offset} or None -> {start_offset}. Both are the same
   where only records after it are to be delivered again.
-- `delete_share_offsets`: `share_group_topic`, named `GROUP TOPIC`: {start_offsets: {"0": 5}} -> None, with DELETIONS.
+- `delete_share_offsets`: `share_group_topic`, named `GROUP TOPIC`: {start_offsets: {"0": 5, "1": null}} -> None, with
+  DELETIONS. A partition that was not read yet has null.
 - `delete_group`: `group`: {state, type} -> None, with DELETIONS.
 
 Coordinators refuse all of it while a group has members.
@@ -191,7 +192,7 @@ def _commit(partition: OffsetFetchResponsePartition) -> Commit:
 def read_share_offsets(
     cluster: Cluster, listings: GroupListings, group_ids: Sequence[str], deadline: Deadline
 ) -> GroupCommits:
-    """Read the start offsets of share groups in all of their partitions."""
+    """Read the start offsets of share groups in all of their partitions; None where they have not read yet."""
     listed = [group_id for group_id in dict.fromkeys(group_ids) if group_id in listings.groups]
     return _share_offsets(share_group_offsets(cluster, listed, deadline), _not_listed(listings, group_ids))
 
@@ -202,9 +203,11 @@ def _share_offsets(offsets: ShareOffsets, failures: dict[GroupPartition | str, F
         for group_id, group in offsets.answers.items()
         for topic in group.topics
         for partition in topic.partitions
-        if not partition.error_code and partition.start_offset >= 0
+        if not partition.error_code
     }
-    states: dict[GroupPartition, State] = {item: {"start_offset": one.start_offset} for item, one in stored.items()}
+    states: dict[GroupPartition, State] = {
+        item: {"start_offset": one.start_offset} if one.start_offset >= 0 else None for item, one in stored.items()
+    }
     lags = {item: one.lag for item, one in stored.items() if one.lag != UNKNOWN_LAG}
     for failure in offsets.failures:
         scope = failure.scope
@@ -216,14 +219,17 @@ def _share_offsets(offsets: ShareOffsets, failures: dict[GroupPartition | str, F
 
 
 def share_topic_states(commits: GroupCommits, items: Iterable[GroupTopic]) -> dict[GroupTopic, State | Failure]:
-    """The start offset of a share group in each partition of a topic that it knows; None if it knows none."""
+    """The start offset of a share group in each partition of a topic that it knows; None if it knows none.
+
+    A partition that it has not read yet has no start offset, and is deleted with its topic like the others.
+    """
     failures: dict[GroupTopic | str, Failure] = {}
     for key, failure in commits.failures.items():
         failures.setdefault(key if isinstance(key, str) else GroupTopic(*key[:2]), failure)
     offsets: dict[GroupTopic, dict[str, Any]] = {}
     for key, state in sorted(commits.states.items()):
-        if state is not None:
-            offsets.setdefault(GroupTopic(*key[:2]), {})[str(key.partition)] = state["start_offset"]
+        start_offset = None if state is None else state["start_offset"]
+        offsets.setdefault(GroupTopic(*key[:2]), {})[str(key.partition)] = start_offset
     return {
         item: failures.get(item.group_id)
         or failures.get(item)

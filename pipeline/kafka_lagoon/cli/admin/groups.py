@@ -176,7 +176,8 @@ def _stored(context: ClusterContext) -> tuple[Mapping[str, Sequence[int]], list[
     group_id = context.options.group
     listings = list_groups(context.cluster, context.deadline)
     stored = _read(context, listings)
-    partitions = {item.topic_partition: None for item in stored.states if item.group_id == group_id}
+    read = (item for item, state in stored.states.items() if item.group_id == group_id and state is not None)
+    partitions = {item.topic_partition: None for item in read}
     failures = list(stored.failures.values())
     if not partitions and not failures:
         refuse(f"--all-topics: group {group_id} has stored no offsets, or is not there")
