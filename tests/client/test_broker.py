@@ -126,6 +126,25 @@ def test_a_connection_that_was_idle(connect: Callable[..., Cluster]) -> None:
     assert not isinstance(reply.outcome, Exception)
 
 
+@pytest.mark.parametrize("is_answered", [False, True])
+def test_a_connection_that_the_peer_has_closed(connect: Callable[..., Cluster], *, is_answered: bool) -> None:
+    """Load balancers close a connection after seconds without a request: one that is sent once is not lost on it."""
+    broker = connect().brokers[1]
+    deadline = Deadline.after(CLOCK, 10_000)
+    broker.ask(METADATA, metadata_request(()), deadline, CREATES_NOTHING)
+    first = broker._session
+    assert first is not None
+    first._transport._socket.shutdown(socket.SHUT_RD)  # the end of the stream arrives, and requests could still be sent
+    if is_answered:
+        (reply,) = broker.ask_all([Call(METADATA, metadata_request(()), CREATES_NOTHING, once=True)], deadline)
+        assert not isinstance(reply.outcome, Exception)
+    else:
+        broker.send_unanswered(
+            PRODUCE, ProduceRequest(acks=NO_ACKS, timeout_ms=0, topic_data=()), deadline, Versions(9, 9)
+        )
+    assert broker._session is not first
+
+
 def test_a_token_endpoint_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """A login that gets no token says nothing about the address that the broker advertises, which was reached."""
     connect = Transport.connect

@@ -250,10 +250,10 @@ class Broker:
     def _ready(self, deadline: Deadline) -> Session:
         """The open session or a new one, once it is neither throttled nor expired. Nothing may be in flight.
 
-        A session that was idle for long is replaced: the broker may have closed it, which would fail a request that must not be
-        sent twice.
+        A session that was closed meanwhile, or was idle for so long that it may have been, is replaced: a request that must not
+        be sent twice would be lost on it.
         """
-        if self._session and self._session.is_idle:
+        if self._session and self._session.is_stale and not self._interrupted:
             self._disconnect()
         session = self._session or self._connected(
             deadline.within(self._access.settings.socket_connection_setup_timeout_ms)

@@ -143,9 +143,11 @@ class Session:
         return self._renew_at is not None and self._clock.monotonic() >= self._renew_at
 
     @property
-    def is_idle(self) -> bool:
-        """True if the last response is so long ago that the broker may have closed the connection."""
-        return not self.in_flight and self._clock.monotonic() - self._answered_at >= _IDLE_S
+    def is_stale(self) -> bool:
+        """True if the broker has closed the connection between two requests, or may have: the last response is long ago."""
+        if self.in_flight:
+            return False
+        return self._clock.monotonic() - self._answered_at >= _IDLE_S or self._transport.is_closed
 
     def version(self, api: Api[Any, Any], within: Versions | None) -> int:
         """The version to use; UnsupportedVersion when there is none in common."""

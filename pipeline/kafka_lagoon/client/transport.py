@@ -94,6 +94,13 @@ class Transport:
         """The encryption of the connection, and the certificates that were verified; None without TLS."""
         return self._stream.tls_session()
 
+    @property
+    def is_closed(self) -> bool:
+        """True if the peer has closed or reset the stream, as far as that has arrived."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLRDHUP)
+        return bool(poll.poll(0))
+
     def interrupt(self) -> None:
         """End an exchange that another thread waits for, with ConnectionLost there."""
         with suppress(OSError):  # it is closed already, by the peer or by us

@@ -164,6 +164,8 @@ def _exactly(stream: socket.socket, size: int) -> bytes:
 class _Replayed:
     """A transport that answers from a recording. The clock of its deadlines advances where a broker would be silent."""
 
+    is_closed = False
+
     def __init__(self, run: "_Run", address: str) -> None:
         self.address, self.ip_address, self._run = address, address, run
         self._received = bytearray()
