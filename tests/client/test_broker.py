@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +36,7 @@ from kafka_lagoon.wire.schema import Versions
 from tests.client.loopback import Loopback, access
 from tests.clock import CLOCK
 from tests.fake.batches import batch
+from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Close, Fault, Hang, WrongCorrelation
 
@@ -143,6 +145,34 @@ def test_a_connection_that_the_peer_has_closed(connect: Callable[..., Cluster], 
             PRODUCE, ProduceRequest(acks=NO_ACKS, timeout_ms=0, topic_data=()), deadline, Versions(9, 9)
         )
     assert broker._session is not first
+
+
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_an_address_that_accepts_and_does_not_work(monkeypatch: pytest.MonkeyPatch, *, is_silent: bool) -> None:
+    """A host may have several addresses: after one that accepts and closes, or stays silent, the next one is tried."""
+    with fake_cluster(FakeCluster(), 1) as brokers, socket.create_server(("127.0.0.2", 0)) as dead:
+
+        def close_all() -> None:
+            with suppress(OSError):
+                while True:
+                    dead.accept()[0].close()
+
+        if not is_silent:
+            threading.Thread(target=close_all, daemon=True).start()
+        addresses = [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", end)
+            for end in (dead.getsockname(), ("127.0.0.1", brokers[1].server_address[1]))
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
+        shared = access(CLOCK, bootstrap_servers="two:9092", socket_connection_setup_timeout_ms=300)
+        broker = Broker(None, "two", 9092, shared)
+        deadline = Deadline.after(CLOCK, 5_000)
+        assert broker.ask(METADATA, metadata_request(()), deadline, CREATES_NOTHING).brokers
+        broker.close()
+        started = time.monotonic()
+        assert broker.ask(METADATA, metadata_request(()), deadline, CREATES_NOTHING).brokers
+        assert time.monotonic() - started < 0.3
+        broker.close()
 
 
 def test_a_token_endpoint_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +12,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.client.session import Session, Transport
 from kafka_lagoon.client.token_endpoint import TokenEndpoint
+from kafka_lagoon.client.transport import Tried
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import (
     BrokerError,
@@ -306,17 +307,17 @@ def test_how_many_requests_are_in_flight(opened: Opened) -> None:
 
 def test_the_address_that_worked_is_tried_first(monkeypatch: pytest.MonkeyPatch, hands: Hands) -> None:
     """A host may have several addresses, of which one never answers: it is waited for only once."""
-    preferred: list[object] = []
+    tried: list[object] = []
 
     def connect(*arguments: object) -> Loopback:
-        preferred.append(arguments[-1])
+        tried.append(dict(cast("Tried", arguments[-1])))
         return Loopback({})
 
     monkeypatch.setattr(Transport, "connect", connect)
     shared = access(hands.clock())
     for host in ("two", "two", "other"):
         Session.open(7, host, 9092, shared, soon(hands))
-    assert preferred == [None, "127.0.0.1", None]
+    assert tried == [{}, {"127.0.0.1": True}, {}]
 
 
 @pytest.mark.parametrize("failures", [1, 4])

@@ -13,7 +13,7 @@ import pytest
 
 from kafka_lagoon.client.tls import context
 from kafka_lagoon.client.tls_stream import secured, server_name
-from kafka_lagoon.client.transport import Transport
+from kafka_lagoon.client.transport import Transport, Tried
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConnectionFailed, ConnectionLost, DeadlinePassed
 from kafka_lagoon.sandbox.certificates import Certificate, issue, pem, revoke
@@ -265,9 +265,12 @@ def two_addresses(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 
 def test_an_address_without_an_answer_leaves_time_for_the_next(two_addresses: int) -> None:
     """Each address of a host gets a share of the time; one that worked is tried first the next time."""
-    transport = Transport.connect("two", two_addresses, Deadline.after(CLOCK, 2_000))
+    tried: Tried = {}
+    transport = Transport.connect("two", two_addresses, Deadline.after(CLOCK, 2_000), tried=tried)
     assert transport.ip_address == "127.0.0.1"
+    assert tried == {"127.0.0.2": False, "127.0.0.1": False}
+    tried["127.0.0.1"] = True
     transport.close()
     started = time.monotonic()
-    Transport.connect("two", two_addresses, Deadline.after(CLOCK, 20_000), preferred=transport.ip_address).close()
+    Transport.connect("two", two_addresses, Deadline.after(CLOCK, 20_000), tried=tried).close()
     assert time.monotonic() - started < 5

@@ -36,6 +36,7 @@ R = TypeVar("R")
 
 _ATTEMPTS = 3
 _ENOUGH = 1 << 18  # bytes to be sent: more requests are only made when less than these are left
+_BEFORE_LOGIN = ("tls", "handshake")
 _ADDRESS_PHASES = ("resolve", "connect")  # a failure in these phases concerns the address
 
 
@@ -120,7 +121,8 @@ class Broker:
                 break
             except (ConnectionFailed, WireError, BrokerError) as error:
                 self._fail(error, replies, sent)
-                may_retry = _may_succeed_again(error) and attempt < attempts and not self._interrupted
+                may_retry = _may_succeed_again(error) or self._has_other_address(error)
+                may_retry = may_retry and attempt < attempts and not self._interrupted
                 may_retry = may_retry and not any(calls[i].once and i in sent for i in _open(replies))
                 if not may_retry or not deadline.pause(next(pauses)):
                     break
@@ -280,6 +282,11 @@ class Broker:
             raise
         self._session.quiet_until = max(self._session.quiet_until, self.quiet_until)
         return self._session
+
+    def _has_other_address(self, error: PipelineError) -> bool:
+        """True if an IP address accepted the connection and was silent then, and the host has others to try."""
+        is_silent = isinstance(error, DeadlinePassed) and error.phase in _BEFORE_LOGIN
+        return is_silent and None in self._access.ip_addresses.get((self.host, self.port), {}).values()
 
     def _is_advertised(self) -> bool:
         """True if the address is from metadata and not from our settings."""

@@ -17,7 +17,7 @@ from kafka_lagoon.client.impossible_values import impossible_value
 from kafka_lagoon.client.pace import Pace
 from kafka_lagoon.client.policy import vet
 from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.client.transport import Transport
+from kafka_lagoon.client.transport import Transport, Tried
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import (
     BrokerError,
@@ -68,7 +68,7 @@ class Access:
     request_stats: RequestStats
     pace: Pace
     cluster_id: Callable[[], str | None]  # the id in the cluster's first answer, None before it
-    ip_addresses: dict[tuple[str, int], str] = field(default_factory=dict)  # the last that worked, by host and port
+    ip_addresses: dict[tuple[str, int], Tried] = field(default_factory=dict)  # by host and port
 
 
 class Session:
@@ -103,15 +103,16 @@ class Session:
         """A new connection, ready for any request."""
         is_bootstrap = (host, port) in access.settings.addresses()  # named by the settings, not by a broker
         vetted = None if is_bootstrap else partial(vet, access.settings)
-        preferred = access.ip_addresses.get((host, port))
-        transport = Transport.connect(host, port, deadline, access.tls, vetted, preferred)
+        tried = access.ip_addresses.setdefault((host, port), {})
+        transport = Transport.connect(host, port, deadline, access.tls, vetted, tried)
         try:
             session = cls(transport, node_id, host, access)
             session.versions = session._negotiate(deadline)
             session.authenticate(deadline)
             if (cluster_id := access.cluster_id()) is not None:
                 session._confirm(cluster_id, deadline)
-            access.ip_addresses[host, port] = transport.ip_address
+            tried.clear()
+            tried[transport.ip_address] = True
         except BaseException:
             transport.close()
             raise

@@ -19,8 +19,11 @@ if TYPE_CHECKING:  # importing OpenSSL takes longer than a request
     from kafka_lagoon.client.tls_stream import TlsSession
 
 Vet: TypeAlias = Callable[[str], str | None]
+# A host's IP addresses: True for the one that worked last, False for those that did not work since then, None for others.
+Tried: TypeAlias = dict[str, bool | None]
 
 _CHUNK = 1 << 20
+_UNTRIED = (0, 0)
 
 
 class _Stream(Protocol):
@@ -56,15 +59,19 @@ class Transport:
         deadline: Deadline,
         tls: "ssl.SSLContext | None" = None,
         vet: Vet | None = None,
-        preferred: str | None = None,
+        tried: Tried | None = None,
     ) -> "Transport":
         """A stream to the first of the host's addresses that accepts, through TLS if there is a context for it.
 
-        The IP address `preferred` is tried first if the host still has it. `vet` returns the reason against an IP address.
+        `vet` returns the reason against an IP address. `tried` gives their order, and has the one that accepted as one that did
+        not work, until the caller knows better: a load balancer also accepts connections for brokers that are away.
         ConnectionFailed names the last refusal, or the fault of a certificate.
         """
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        opened, ip_address = _first(host, port, address, deadline, vet, preferred)
+        tried = {} if tried is None else tried
+        opened, ip_address = _first(host, port, address, deadline, vet, tried)
+        tried.pop(ip_address, None)
+        tried[ip_address] = False
         opened.setblocking(False)
         if tls is None:
             return cls(opened, _Plain(opened), address, ip_address)
@@ -147,7 +154,7 @@ class _Plain:
 
 
 def _first(
-    host: str, port: int, address: str, deadline: Deadline, vet: Vet | None, preferred: str | None
+    host: str, port: int, address: str, deadline: Deadline, vet: Vet | None, tried: Tried
 ) -> tuple[socket.socket, str]:
     """A connection to the first of the host's addresses that accepts, and that IP address.
 
@@ -164,18 +171,28 @@ def _first(
     allowed = [entry for entry, reason in zip(addresses, reasons, strict=True) if not reason]
     if not allowed and any(reasons):
         raise AddressRefused(address, "resolve", reasons[-1] or "")
-    allowed.sort(key=lambda entry: entry[-1][0] != preferred)
+    ranks = {known: _rank(outcome, i) for i, (known, outcome) in enumerate(list(tried.items()))}
+    allowed.sort(key=lambda entry: ranks.get(str(entry[-1][0]), _UNTRIED))
+    for *_, endpoint in allowed:
+        tried.setdefault(str(endpoint[0]))
     refusal: OSError | None = None
     for i, (family, kind, protocol, _, endpoint) in enumerate(allowed):
         try:
             share_s = deadline.remaining() / (len(allowed) - i)
             return _open(family, kind, protocol, endpoint, share_s), str(endpoint[0])
         except OSError as cause:
-            refusal = cause
+            refusal, tried[str(endpoint[0])] = cause, False
     if isinstance(refusal, TimeoutError):
         raise DeadlinePassed(address, "connect", deadline.budget_ms) from refusal
     reason = (refusal.strerror or str(refusal)) if refusal else "the name has no address"
     raise ConnectionFailed(address, "connect", reason) from refusal
+
+
+def _rank(outcome: bool | None, position: int) -> tuple[int, int]:
+    """The order in which IP addresses are connected to; those that are equal stay in the order of the resolver."""
+    if outcome is None:
+        return _UNTRIED
+    return (-1, 0) if outcome else (1, position)
 
 
 def _open(
