@@ -1,6 +1,9 @@
 """The client-credentials flow against a scripted endpoint on loopback."""
 
 import json
+import socket
+import threading
+import time
 import traceback
 from base64 import b64decode, b64encode
 from typing import Any
@@ -78,6 +81,30 @@ def test_chunked_answer() -> None:
     chunks = b"%x\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (5, body[:5], len(body) - 5, body[5:])
     with endpoint(raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)) as server:
         assert asking(server).fetch(CLOCK).value == "abc.def.ghi"
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_an_endpoint_that_does_not_close(*, is_chunked: bool) -> None:
+    """A response ends where it says so, also if the connection stays open; it may arrive in any pieces."""
+    body = json.dumps(_TOKEN).encode()
+    head = b"Content-Length: %d\r\n\r\n" % len(body)
+    chunks = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    answer = b"HTTP/1.1 200 OK\r\n" + (chunks if is_chunked else head + body)
+    is_over = threading.Event()
+
+    def keep_open(peer: socket.socket) -> None:
+        for i in range(0, len(answer), 7):
+            peer.sendall(answer[i : i + 7])
+            time.sleep(0.002)
+        is_over.wait(20)
+
+    started = time.monotonic()
+    with endpoint(keep_open) as server:
+        try:
+            assert asking(server).fetch(CLOCK).value == "abc.def.ghi"
+        finally:
+            is_over.set()
+    assert time.monotonic() - started < 5
 
 
 def test_wrong_authority() -> None:

@@ -34,6 +34,7 @@ _PRINTED = re.compile(r"[!-~]+")  # the characters of URLs; a line break would s
 _LONGEST_LIFE_SECONDS = 1 << 40
 _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 _OK = 200
+_NOT_HTTP = (HTTPException, ValueError, OverflowError)  # OverflowError: a chunk longer than memory
 _REDIRECTS = range(300, 400)
 
 
@@ -92,7 +93,7 @@ class TokenEndpoint:
     def _token(self, raw: bytes, address: str, requested_at_ms: int) -> Token:
         try:
             status, body = _answer(raw)
-        except (HTTPException, ValueError, OverflowError):  # OverflowError: a chunk longer than memory
+        except _NOT_HTTP:
             raise ConnectionFailed(address, _PHASE, "the token endpoint's answer is not HTTP, or is cut off") from None
         fields = _object(body)
         if status == _OK:
@@ -138,7 +139,7 @@ def _fault(url: str) -> str | None:
 
 
 def _exchange(transport: Transport, request: bytes, deadline: Deadline) -> bytes:
-    """The whole response, until the endpoint closes the connection as requested."""
+    """The whole response. Not every endpoint closes the connection after it, as requested."""
     outgoing, received = bytearray(request), bytearray()
     room = memoryview(bytearray(_ROOM))
     while len(received) <= _HEAD_LIMIT + BODY_LIMIT:
@@ -149,7 +150,20 @@ def _exchange(transport: Transport, request: bytes, deadline: Deadline) -> bytes
                 return bytes(received)
             raise
         received += room[:count]
+        if count and _is_whole(bytes(received)):
+            return bytes(received)
     raise ConnectionFailed(transport.address, _PHASE, f"the token endpoint answers more than {BODY_LIMIT} bytes")
+
+
+def _is_whole(raw: bytes) -> bool:
+    """True if a response says where it ends, and is there as far as that."""
+    response = HTTPResponse(_Received(raw), method="POST")  # type: ignore[arg-type]
+    try:
+        response.begin()
+        response.read()
+    except _NOT_HTTP:
+        return False
+    return response.chunked or response.length is not None
 
 
 def _answer(raw: bytes) -> tuple[int, bytes]:
