@@ -108,6 +108,15 @@ def test_a_handshake_that_fails_closes_the_connection(opened: Opened, monkeypatc
     assert len(closed) == 1
 
 
+def test_a_listener_of_controllers(opened: Opened) -> None:
+    """It answers ApiVersions as a broker does, and is not taken for a broker that is too old for Metadata."""
+    offered = {API_VERSIONS.key: API_VERSIONS.versions, 52: Versions(0, 2), 55: Versions(0, 2), 60: Versions(0, 2)}
+    with pytest.raises(
+        ConnectionFailed, match=r"^127.0.0.1:9092: handshake: this is a listener of controllers, not of"
+    ):
+        opened({}, offered)
+
+
 def test_a_throttled_session_waits(opened: Opened, hands: Hands) -> None:
     """The next request waits for the throttle time (KIP-219), but not longer than its deadline."""
     session, _ = opened({LIST_GROUPS.key: lambda: ListGroupsResponse(throttle_time_ms=300)})

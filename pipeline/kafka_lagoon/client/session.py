@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # see transport.py
 R = TypeVar("R")
 
 _ANY = (None, ANY_BROKER)
+_VOTE = 52  # key of an API that only KRaft's controllers offer
 _OF_CONNECTIONS = frozenset({API_VERSIONS.name})
 _WITHOUT_ANSWER = (
     ", as some listeners do that want TLS, see security_protocol, "
@@ -249,6 +250,9 @@ class Session:
         if not response.api_keys:  # else no API could be requested, and everything would look absent
             raise ConnectionFailed(self.address, "handshake", "offers no APIs at all")
         self._offered = {api.api_key: Versions(api.min_version, api.max_version) for api in response.api_keys}
+        if _VOTE in self._offered and METADATA.key not in self._offered:
+            reason = "this is a listener of controllers, not of brokers: correct the port, see bootstrap_servers"
+            raise ConnectionFailed(self.address, "handshake", reason)
         return response
 
     def _confirm(self, cluster_id: str, deadline: Deadline) -> None:
