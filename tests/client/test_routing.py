@@ -297,6 +297,31 @@ def test_an_advertised_address_that_leads_nowhere(
         assert "broker 2 advertises this address: make it reachable from here, or change" in str(failure.message)
 
 
+def test_an_address_that_leads_nowhere_leaves_time(state: FakeCluster, connect: Connect) -> None:
+    """A command has one deadline for all its requests: those after the first still get the answers of the other brokers."""
+    cluster = connect()
+    state.addresses[2] = ("127.0.0.1", 1)
+    cluster.refresh(None, soon())
+    deadline = soon(cluster.settings.default_api_timeout_ms)
+    for _ in range(3):
+        gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], deadline)[HIGH_WATERMARK]
+        assert (len(gathered.answers), len(gathered.failures)) == (4, 2)
+        assert {failure.name for failure in gathered.failures.values()} == {"CONNECTION_FAILED"}
+    assert not deadline.passed()
+
+
+def test_a_broker_that_is_back_is_waited_for_again(connect: Connect) -> None:
+    """Attempts to connect before an answer do not count afterwards, nor do those of long before."""
+    cluster = connect()
+    cluster._out_of_reach[cluster.brokers[2].address] = (0.0, cluster.clock.monotonic())
+    assert not ends(cluster).failures
+    assert not cluster._out_of_reach
+    now = cluster.clock.monotonic()
+    cluster._out_of_reach["far:1"] = (now - 3_600, now - 3_500)
+    cluster._give_up_on(2, "far:1", now)
+    assert not cluster.unreachable
+
+
 def test_an_address_that_is_not_allowed_is_not_asked(state: FakeCluster, connect: Connect) -> None:
     """Its partitions fail at once, and the others do not fail."""
     cluster = connect()

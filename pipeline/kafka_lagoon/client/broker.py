@@ -312,6 +312,11 @@ def _may_succeed_again(error: PipelineError) -> bool:
     return isinstance(error, ConnectionFailed) and error.phase in (*_ADDRESS_PHASES, "exchange")
 
 
+def is_out_of_reach(error: object) -> bool:
+    """True if there was no connection to the broker's address: its name has none, or nothing accepted."""
+    return isinstance(error, ConnectionFailed) and error.phase in _ADDRESS_PHASES
+
+
 def may_have_arrived(error: object) -> bool:
     """True if the broker may have received, and processed, a request without an answer that can be read."""
     if not isinstance(error, PipelineError) or error.is_unsent:

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kafka_lagoon.client.access import access_to
-from kafka_lagoon.client.broker import Broker, Call, Reply
+from kafka_lagoon.client.broker import Broker, Call, Reply, is_out_of_reach
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.identity import cluster_id_fault
 from kafka_lagoon.client.known_topics import KnownTopics
@@ -67,8 +67,10 @@ class Cluster:
         self.answered_by = ""  # the address that `ask_any` asked last
         # Items that were left out of descriptions of the cluster and its topics, each once.
         self.refusals: dict[Failure, None] = {}
-        # Brokers that a request spent its whole deadline on; they get one attempt until they answer.
+        # Brokers that a request spent its whole deadline on, or half of it without a connection; they get one attempt until
+        # they answer.
         self.unreachable: set[int] = set()
+        self._out_of_reach: dict[str, tuple[float, float]] = {}  # times of an address's first and last attempt in a row
         self._left_at: dict[int, float] = {}  # time of the first metadata that left out a broker
         self._coordinators: dict[tuple[int, str], int] = {}  # broker ids by FindCoordinator's type of key, and key
         self._bootstrap = [self._broker(None, host, port) for host, port in settings.addresses()]
@@ -226,9 +228,13 @@ class Cluster:
         """
 
         def ask(node_id: int) -> list[Reply]:
-            replies = self.brokers[node_id].ask_all(calls[node_id], deadline)
-            if not all(isinstance(reply.outcome, PipelineError) for reply in replies):
+            broker, started = self.brokers[node_id], self.clock.monotonic()
+            replies = broker.ask_all(calls[node_id], deadline)
+            if all(is_out_of_reach(reply.outcome) for reply in replies):
+                self._give_up_on(node_id, broker.address, started)
+            elif not all(isinstance(reply.outcome, PipelineError) for reply in replies):
                 self.unreachable.discard(node_id)  # the broker is back, or only our own pace used up the deadline
+                self._out_of_reach.pop(broker.address, None)
             return replies
 
         if len(calls) > 1:
@@ -236,6 +242,18 @@ class Cluster:
 
             return in_order(self._pool(), ask, calls, _AT_ONCE, self._interrupt)
         return ((node_id, ask(node_id)) for node_id in calls)
+
+    def _give_up_on(self, node_id: int, address: str, started: float) -> None:
+        """Take a broker for unreachable after attempts to connect for half the time of a request.
+
+        Else a wrong address would use up the time of a command, and nothing would be known of the other brokers.
+        """
+        half_s, now = self.settings.default_api_timeout_ms / 2000, self.clock.monotonic()
+        first, last = self._out_of_reach.get(address, (started, started))
+        first = first if started - last < half_s else started
+        self._out_of_reach[address] = first, now
+        if now - first >= half_s:
+            self.unreachable.add(node_id)
 
     def _interrupt(self) -> None:
         """Interrupt the requests that threads wait for; `close` follows."""
