@@ -6,6 +6,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,6 +111,38 @@ def test_sigterm_ends_it_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatch, capsys:
     assert cleared
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     assert capsys.readouterr().err == "lagoon: interrupted\n"
+
+
+class _Interrupting:
+    """Interrupts the process while it is destroyed, as a signal can at that moment."""
+
+    def __init__(self, number: signal.Signals) -> None:
+        self._number = number
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), self._number)
+
+
+@pytest.mark.usefixtures("handler")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_an_interrupt_in_a_finalizer_ends_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: signal.Signals, code: int
+) -> None:
+    """Python prints an exception there and ignores it: the command went on to its end, with exit code 0."""
+
+    def run(*_: object) -> int:
+        value = _Interrupting(number)
+        del value
+        time.sleep(5)
+        return 0
+
+    monkeypatch.setattr(command_line, "_executed", run)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    hook = sys.unraisablehook
+    assert __main__.main(COMMAND) == code
+    assert capsys.readouterr().err == "lagoon: interrupted\n"
+    assert sys.unraisablehook is hook
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
 @pytest.mark.parametrize("before", [signal.SIG_DFL, signal.SIG_IGN])

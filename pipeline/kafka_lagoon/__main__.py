@@ -8,10 +8,12 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from kafka_lagoon.garbage import gc_paused
 
+_AGAIN_AFTER_S = 0.01
 _INTERRUPTED, _TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 
 
@@ -30,10 +32,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if before != signal.SIG_IGN:
         signal.signal(signal.SIGTERM, terminate)
     try:
-        with gc_paused():
-            from kafka_lagoon.cli.main import main as run  # noqa: PLC0415  what may be interrupted
+        with _interrupts_raised_again():
+            with gc_paused():
+                from kafka_lagoon.cli.main import main as run  # noqa: PLC0415  what may be interrupted
 
-        code = run(argv)
+            code = run(argv)
     except KeyboardInterrupt:
         print("lagoon: interrupted", file=sys.stderr)  # noqa: T201  a command's own line
         code = _INTERRUPTED
@@ -47,6 +50,34 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "duckdb" not in sys.modules:
         gc.freeze()
     return code
+
+
+@contextmanager
+def _interrupts_raised_again() -> Iterator[None]:
+    """Raise an interrupt again, a little later, that Python ignores: one in a finalizer or in a callback of a weak reference.
+
+    Py4j has such callbacks for objects of Java, and Python for modules that are imported. The command would go on.
+    """
+    before, alarm = sys.unraisablehook, signal.getsignal(signal.SIGALRM)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def raise_again(ignored: "sys.UnraisableHookArgs") -> None:
+        if not issubclass(ignored.exc_type, KeyboardInterrupt):
+            before(ignored)
+            return
+        signal.signal(signal.SIGALRM, interrupt)  # raised in here it would be ignored, too
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_AFTER_S)
+
+    sys.unraisablehook = raise_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+        if signal.getsignal(signal.SIGALRM) is interrupt:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, alarm)
 
 
 def _name_files_in_utf8() -> None:
