@@ -3,11 +3,14 @@
 import logging
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from threading import Thread, main_thread
+from types import SimpleNamespace
 
 import pytest
+from py4j.clientserver import ClientServerConnection, JavaParameters, PythonParameters
 from py4j.protocol import Py4JNetworkError
 
 from kafka_lagoon.delta.interrupts import held_back
@@ -122,3 +125,23 @@ def test_py4j_logs_nothing_that_it_raises(error: BaseException) -> None:
     record = root.makeRecord("root", logging.ERROR, "f", 1, "while sending", (), (type(error), error, None))
     assert not root.filter(record)
     assert root.filter(root.makeRecord("root", logging.ERROR, "f", 1, "else", (), None))
+
+
+def test_py4j_logs_nothing_of_a_call_that_cannot_be_cancelled(caplog: pytest.LogCaptureFixture) -> None:
+    """The JVM may have closed the connection by which py4j would cancel the interrupted call: that was a traceback."""
+    with held_back():
+        pass
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    no_gateway = SimpleNamespace(pool=None)
+    connection = ClientServerConnection(JavaParameters(), PythonParameters(), no_gateway, None, None)
+    connection.socket, connection.stream, connection.is_connected = ours, ours.makefile("rb"), True
+    with ours:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            signal.pause()
+        except KeyboardInterrupt:
+            connection.shutdown_socket(1, 2)
+        assert caplog.messages == []
+        connection.shutdown_socket(1, 2)
+        assert caplog.messages == ["Exception occurred while shutting down connection"]

@@ -13,6 +13,7 @@ from py4j.protocol import Py4JNetworkError
 
 _HELD_BACK = (signal.SIGINT, signal.SIGTERM)
 _CTRL_C = {signal.SIGINT}
+_LOGGERS_OF_PY4J = (None, "py4j.clientserver")  # it logs calls with the root logger
 
 
 @contextmanager
@@ -24,9 +25,11 @@ def held_back() -> Iterator[None]:
 
     A JVM that is interrupted while it starts may stay behind. Processes that start in the block inherit a blocked SIGINT, so
     Spark's Python workers never see it, and none of them fails before the driver is interrupted. From then on py4j does not
-    log a traceback when a handler interrupts a call of Java or the JVM has ended, because the call raises an exception anyway.
+    log a traceback when a handler interrupts a call of Java or the JVM has ended, because the call raises an exception anyway,
+    nor when it cannot cancel the call that was interrupted.
     """
-    logging.getLogger().addFilter(_is_not_raised)
+    for name in _LOGGERS_OF_PY4J:
+        logging.getLogger(name).addFilter(_is_not_raised)
     if current_thread() is not main_thread():  # only the main thread may set handlers, and a signal interrupts no other
         yield
         return
@@ -57,4 +60,6 @@ def held_back() -> Iterator[None]:
 
 
 def _is_not_raised(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and record.exc_info[0] in {KeyboardInterrupt, Py4JNetworkError})
+    error = record.exc_info[1] if record.exc_info else None
+    is_raised = isinstance(error, KeyboardInterrupt | Py4JNetworkError)
+    return not (is_raised or (error and isinstance(error.__context__, KeyboardInterrupt)))
