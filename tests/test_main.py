@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: handled where a process runs one command, and left alone where another program calls it."""
+"""Ctrl-C, SIGTERM and SIGHUP: handled where a process runs one command, and left alone where another program calls it."""
 
 import gc
 import os
@@ -21,11 +21,12 @@ COMMAND = ["kafka", "versions"]
 
 @pytest.fixture(autouse=True)
 def _goes_on() -> Iterator[None]:
-    """The collector walks all objects again, and SIGTERM has its handler: an entry point leaves both as a process needs at its end."""
-    before = signal.getsignal(signal.SIGTERM)
+    """The collector walks all objects again, and signals have their handlers: an entry point leaves them as a process needs at its end."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     yield
     gc.unfreeze()
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
@@ -113,6 +114,28 @@ def test_sigterm_ends_it_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatch, capsys:
     assert capsys.readouterr().err == "lagoon: interrupted\n"
 
 
+@pytest.mark.usefixtures("handler")
+def test_sighup_ends_it_as_well(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Temporary files stayed where a terminal was closed. A shell sends it, and then the kernel: the second one is ignored."""
+    cleared: list[str] = []
+
+    def hung_up(*_: object) -> int:
+        try:
+            os.kill(os.getpid(), signal.SIGHUP)
+        finally:
+            os.kill(os.getpid(), signal.SIGHUP)
+            cleared.append("temporary files")
+        return 0
+
+    monkeypatch.setattr(command_line, "_executed", hung_up)
+    # A process that nohup has started ignores it.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    assert __main__.main(COMMAND) == 129
+    assert cleared
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    assert capsys.readouterr().err == "lagoon: interrupted\n"
+
+
 class _Interrupting:
     """Interrupts the process while it is destroyed, as a signal can at that moment."""
 
@@ -145,22 +168,23 @@ def test_an_interrupt_in_a_finalizer_ends_the_command(
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("before", [signal.SIG_DFL, signal.SIG_IGN])
-def test_sigterm_has_its_handler_only_while_the_command_runs(
-    monkeypatch: pytest.MonkeyPatch, before: signal.Handlers
+def test_a_signal_has_its_handler_only_while_the_command_runs(
+    monkeypatch: pytest.MonkeyPatch, before: signal.Handlers, number: signal.Signals
 ) -> None:
-    """At the end of the process it would be a traceback. A process that ignores SIGTERM ignores it all the time."""
+    """At the end of the process it would be a traceback. A process that ignores the signal ignores it all the time."""
     during: list[object] = []
 
     def run(_: object) -> int:
-        during.append(signal.getsignal(signal.SIGTERM))
+        during.append(signal.getsignal(number))
         return 0
 
-    signal.signal(signal.SIGTERM, before)
+    signal.signal(number, before)
     monkeypatch.setattr(command_line, "main", run)
     assert __main__.main(COMMAND) == 0
     assert (during[0] == before) is (before == signal.SIG_IGN)
-    assert signal.getsignal(signal.SIGTERM) == before
+    assert signal.getsignal(number) == before
 
 
 @pytest.mark.parametrize("names", [{"LC_ALL": "C"}, {"LANG": "xx_XX.UTF-8"}])

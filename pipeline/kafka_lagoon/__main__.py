@@ -1,7 +1,7 @@
-"""`lagoon`, also as `python -m kafka_lagoon`, and the jobs: Ctrl-C and SIGTERM end the process in order, with one line.
+"""`lagoon`, also as `python -m kafka_lagoon`, and the jobs: Ctrl-C, SIGTERM and SIGHUP end the process in order, with one line.
 
-`timeout`, systemd, Kubernetes and Airflow stop a process with SIGTERM. Without a handler Python ends at once, and folders of
-temporary files stay.
+`timeout`, systemd, Kubernetes and Airflow stop a process with SIGTERM; SIGHUP comes when its terminal is closed. Without a
+handler Python ends at once, and folders of temporary files stay.
 """
 
 import gc
@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from kafka_lagoon.garbage import gc_paused
 
 _AGAIN_AFTER_S = 0.01
-_INTERRUPTED, _TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
+_INTERRUPTED = 128 + signal.SIGINT
+_TERMINATIONS = (signal.SIGTERM, signal.SIGHUP)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,13 +25,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def terminate(number: int, _: object) -> None:
         terminations.append(number)
-        signal.signal(number, signal.SIG_DFL)  # a second SIGTERM ends the process at once
+        # A second SIGTERM ends the process at once. A second SIGHUP follows from the kernel where a shell has sent the first.
+        signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = signal.getsignal(signal.SIGTERM)
-    # A process that ignores SIGTERM, as a shell may have started it, goes on, as Python lets it with SIGINT.
-    if before != signal.SIG_IGN:
-        signal.signal(signal.SIGTERM, terminate)
+    before = {number: signal.getsignal(number) for number in _TERMINATIONS}
+    # A process that ignores a signal, as nohup or a shell may have started it, goes on, as Python lets it with SIGINT.
+    for number, handler in before.items():
+        if handler != signal.SIG_IGN:
+            signal.signal(number, terminate)
     try:
         with _interrupts_raised_again():
             with gc_paused():
@@ -40,11 +43,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("lagoon: interrupted", file=sys.stderr)  # noqa: T201  a command's own line
         code = _INTERRUPTED
-    if code == _INTERRUPTED:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would interrupt the end of the process
-        code = _TERMINATED if terminations else _INTERRUPTED
     # Nothing catches the interrupt any more, which would be a traceback.
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    if code == _INTERRUPTED:
+        for number in (signal.SIGINT, signal.SIGHUP):  # a second one would interrupt the end of the process
+            signal.signal(number, signal.SIG_IGN)
+        code = 128 + terminations[0] if terminations else _INTERRUPTED
     # Otherwise Python walks all objects when the process ends, for a tenth of a short command. DuckDB complains of objects that
     # are not collected then.
     if "duckdb" not in sys.modules:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM wait until a JVM has started, and are not lost."""
+"""Ctrl-C, SIGTERM and SIGHUP wait until a JVM has started, and are not lost."""
 
 import logging
 import os
@@ -37,25 +37,26 @@ def test_ctrl_c_is_raised_at_the_end_of_the_block() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_sigterm_waits_as_well() -> None:
-    """Its handler, which every command has, runs at the end of the block; without one SIGTERM keeps its meaning."""
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_wait_as_well(number: signal.Signals) -> None:
+    """Its handler, which every command has, runs at the end of the block; without one the signal keeps its meaning."""
     reached: list[str] = []
 
-    def terminate(number: int, _: object) -> None:
-        reached.append(signal.Signals(number).name)
+    def terminate(sent: int, _: object) -> None:
+        reached.append(signal.Signals(sent).name)
 
-    before = signal.signal(signal.SIGTERM, terminate)
+    before = signal.signal(number, terminate)
     try:
         with held_back():
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), number)
             reached.append("end of the block")
-        assert reached == ["end of the block", "SIGTERM"]
-        assert signal.getsignal(signal.SIGTERM) is terminate
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        assert reached == ["end of the block", number.name]
+        assert signal.getsignal(number) is terminate
+        signal.signal(number, signal.SIG_DFL)
         with held_back():
-            assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+            assert signal.getsignal(number) == signal.SIG_DFL
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(number, before)
 
 
 def test_ctrl_c_comes_before_an_error_of_the_block() -> None:

@@ -1,4 +1,4 @@
-"""Holds Ctrl-C and SIGTERM back while a JVM starts, and keeps Ctrl-C from JVMs: they are needed to end a run in order.
+"""Holds Ctrl-C, SIGTERM and SIGHUP back while a JVM starts, and keeps Ctrl-C from JVMs: they are needed to end a run in order.
 
 A terminal sends Ctrl-C to every process, SIGTERM reaches only the one that a scheduler has started.
 """
@@ -11,7 +11,7 @@ from threading import current_thread, main_thread
 
 from py4j.protocol import Py4JNetworkError
 
-_HELD_BACK = (signal.SIGINT, signal.SIGTERM)
+_HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CTRL_C = {signal.SIGINT}
 _LOGGERS_OF_PY4J = (None, "py4j.clientserver")  # it logs calls with the root logger
 
@@ -20,8 +20,8 @@ _LOGGERS_OF_PY4J = (None, "py4j.clientserver")  # it logs calls with the root lo
 def held_back() -> Iterator[None]:
     """Hold signals back until the block ends, then call their handlers, which are the same after the block as before.
 
-    A process that ignores SIGINT, as shells start their background processes, ignores it in the block, too; SIGTERM ends a
-    process without a handler at once.
+    A process that ignores SIGINT, as shells start their background processes, ignores it in the block, too; SIGTERM and
+    SIGHUP end a process without a handler at once.
 
     A JVM that is interrupted while it starts may stay behind. Processes that start in the block inherit a blocked SIGINT, so
     Spark's Python workers never see it, and none of them fails before the driver is interrupted. From then on py4j does not
