@@ -12,7 +12,7 @@ from threading import Barrier, BrokenBarrierError, Event, Lock, main_thread
 import pytest
 
 from kafka_lagoon import log
-from kafka_lagoon.cli.outcome import SNAPSHOT, RunOutcome, at_once
+from kafka_lagoon.cli.outcome import SNAPSHOT, RunOutcome, at_once, one_by_one
 from kafka_lagoon.cli.terminal import (
     BAD_CONFIGURATION,
     COMPLETE,
@@ -112,6 +112,24 @@ def test_ctrl_c_ends_all() -> None:
     with pytest.raises(KeyboardInterrupt):
         at_once(made, 1, CLOCK, run)
     assert [one.status for one in made] == ["complete", "failed", None]
+
+
+@pytest.mark.usefixtures("events")
+@pytest.mark.parametrize("error", [TableError("the JVM is gone"), AttributeError("a fault of py4j")])
+def test_an_error_by_ctrl_c_ends_all(error: Exception) -> None:
+    """Py4j raises such errors while it handles Ctrl-C and SIGTERM. The others were run to their end after an AttributeError."""
+
+    def run(_: RunOutcome) -> int:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except KeyboardInterrupt as interrupt:
+            raise error from interrupt
+        return COMPLETE
+
+    made = outcomes()
+    with pytest.raises(KeyboardInterrupt):
+        one_by_one(made, CLOCK, run)
+    assert [one.error for one in made] == ["KeyboardInterrupt", None, None]
 
 
 def test_a_cluster_that_hangs_hides_no_other(events: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -264,10 +264,10 @@ def _attempt(outcome: RunOutcome, clock: Clock, run: Callable[[RunOutcome], int]
         outcome.exit_code = run(outcome)
     except PipelineError as error:
         outcome.error, failure = "; ".join(problems_of(error)), error
-        if was_interrupted(error):  # the other clusters are not tried then
-            outcome.error, failure = KeyboardInterrupt.__name__, KeyboardInterrupt()
     except BaseException as error:  # noqa: BLE001  raised again after the report
         outcome.error, failure = type(error).__name__, error  # the event has only its type: its text may hold secrets
+    if failure and was_interrupted(failure):  # the other clusters are not tried then
+        outcome.error, failure = KeyboardInterrupt.__name__, KeyboardInterrupt()
     outcome.seconds = round(clock.monotonic() - started, 3)
     outcome.requests = sum(api.requests for api in outcome.request_stats.by_api.values())
     if isinstance(failure, PipelineError):
