@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Barrier, BrokenBarrierError, Event, Lock, main_thread
 
 import pytest
+from py4j.protocol import Py4JError
 
 from kafka_lagoon import log
 from kafka_lagoon.cli.outcome import SNAPSHOT, RunOutcome, at_once, one_by_one
@@ -20,8 +21,10 @@ from kafka_lagoon.cli.terminal import (
     INCOMPLETE,
     LOCKED,
     OutputFailed,
+    reported,
     worst_of_clusters,
 )
+from kafka_lagoon.delta import storage  # noqa: F401  of a command that starts a JVM
 from kafka_lagoon.errors import LockHeld, TableError
 from tests.clock import CLOCK
 
@@ -130,6 +133,24 @@ def test_an_error_by_ctrl_c_ends_all(error: Exception) -> None:
     with pytest.raises(KeyboardInterrupt):
         one_by_one(made, CLOCK, run)
     assert [one.error for one in made] == ["KeyboardInterrupt", None, None]
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionRefusedError(111, "refused"), Py4JError("An error occurred while calling o7.getVersion")]
+)
+def test_a_jvm_that_ends_is_one_line(events: Path, capsys: pytest.CaptureFixture[str], error: Exception) -> None:
+    """The system kills it for want of memory, between any two calls: each call that nobody expects to fail was a traceback."""
+
+    def run(outcome: RunOutcome | None = None) -> int:
+        if outcome is None or outcome.cluster == "b":
+            raise error
+        return COMPLETE
+
+    line = "the JVM that reads and writes the tables has ended"
+    assert one_by_one(outcomes(), CLOCK, run) == [COMPLETE, FAILED, COMPLETE]
+    assert [json.loads(event)["error"] for event in events.read_text().splitlines()] == [None, line, None]
+    assert reported(run) == FAILED
+    assert capsys.readouterr().err == f"lagoon: b: {line}\nlagoon: {line}\n"
 
 
 def test_a_cluster_that_hangs_hides_no_other(events: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,6 +57,25 @@ def test_a_jvm_that_has_ended(tmp_path: Path) -> None:
                 ask()
 
 
+def test_a_jvm_that_ends_within_a_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Each call is one line about the JVM: it was a traceback, or said that a call of o12.build failed."""
+    gateway, process = started(())
+    with ended(gateway, process):
+        kernel = in_jvm(gateway.jvm, gateway.jvm.org.apache.hadoop.conf.Configuration())
+        fields = [
+            {"name": name, "type": "date", "nullable": True, "metadata": dict[str, str]()} for name in ("day", "due")
+        ]
+        kernel.create(f"file:{tmp_path}/t", {"type": "struct", "fields": fields}, "day", {})
+        state = kernel.load(f"file:{tmp_path}/t")
+        assert state
+        process.kill()
+        process.wait()
+        for _ in range(3):  # the first call breaks a connection, others cannot make one
+            with pytest.raises(TableError, match=r"the JVM that reads and writes the tables has ended$"):
+                kernel.last_transaction(state, "app")
+    assert caplog.messages == []
+
+
 @pytest.mark.parametrize("form", ["{}/50%25 off/x", "file:{}/50%25 off", "file://{}/a//b/", "{}/link/../lake"])
 def test_readers_find_the_folder_of_the_writers(hadoop: Storage, tmp_path: Path, form: str) -> None:
     """Writers open the URL that Hadoop makes of a place, readers without a JVM the folder of the place or of that URL."""

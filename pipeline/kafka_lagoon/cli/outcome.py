@@ -24,6 +24,7 @@ from kafka_lagoon.cli.terminal import (
     UsageError,
     code_of,
     complain,
+    expected,
     problems_of,
     say,
     was_interrupted,
@@ -268,6 +269,8 @@ def _attempt(outcome: RunOutcome, clock: Clock, run: Callable[[RunOutcome], int]
         outcome.error, failure = type(error).__name__, error  # the event has only its type: its text may hold secrets
     if failure and was_interrupted(failure):  # the other clusters are not tried then
         outcome.error, failure = KeyboardInterrupt.__name__, KeyboardInterrupt()
+    elif failure and isinstance(failure := expected(failure), PipelineError):
+        outcome.error = "; ".join(problems_of(failure))
     outcome.seconds = round(clock.monotonic() - started, 3)
     outcome.requests = sum(api.requests for api in outcome.request_stats.by_api.values())
     if isinstance(failure, PipelineError):

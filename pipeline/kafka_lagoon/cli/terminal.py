@@ -12,7 +12,7 @@ from threading import RLock
 from typing import Self, TextIO
 
 from kafka_lagoon import __version__, log
-from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError
+from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError, TableError
 from kafka_lagoon.text import did_you_mean, printable
 
 COMPLETE, FAILED, BAD_CONFIGURATION, INCOMPLETE, LOCKED = range(5)
@@ -217,6 +217,15 @@ def warn_of_interrupt() -> None:
     warn("interrupted")
 
 
+def expected(error: BaseException) -> BaseException:
+    """TableError for a JVM that has ended, for example for want of memory: between any two calls. Other errors as they are."""
+    if "kafka_lagoon.delta.storage" not in sys.modules:
+        return error
+    from kafka_lagoon.delta.storage import JVM_ENDED, has_no_answer  # noqa: PLC0415  most commands start no JVM
+
+    return TableError(JVM_ENDED) if has_no_answer(error) else error
+
+
 def reported(run: Callable[[], int]) -> int:
     """Run a command and print its errors as lines; return the exit code."""
     if not sys.stderr.isatty():
@@ -227,6 +236,10 @@ def reported(run: Callable[[], int]) -> int:
         if was_interrupted(error):
             raise KeyboardInterrupt from error
         return complain(error)
+    except Exception as error:
+        if was_interrupted(error) or not isinstance(failure := expected(error), PipelineError):
+            raise
+        return complain(failure)
 
 
 def log_to(path: Path | None) -> None:

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JNetworkError
 
 _HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CTRL_C = {signal.SIGINT}
-_LOGGERS_OF_PY4J = (None, "py4j.clientserver")  # it logs calls with the root logger
+_LOGGERS_OF_PY4J = (None, "py4j.clientserver", "py4j.java_gateway")  # it logs calls with the root logger
 
 
 @contextmanager
@@ -61,5 +61,5 @@ def held_back() -> Iterator[None]:
 
 def _is_not_raised(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
-    is_raised = isinstance(error, KeyboardInterrupt | Py4JNetworkError)
+    is_raised = isinstance(error, KeyboardInterrupt | Py4JNetworkError | ConnectionRefusedError)
     return not (is_raised or (error and isinstance(error.__context__, KeyboardInterrupt)))

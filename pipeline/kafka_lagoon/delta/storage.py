@@ -13,7 +13,7 @@ from stat import S_ISDIR
 from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException, PythonException
 
 from kafka_lagoon.delta.files import DataFile, parquet_bytes, statistics_of
@@ -30,7 +30,9 @@ _GOOGLE_ATTEMPTS = 4
 _UNREACHABLE = ("ConnectException", "ConnectTimeoutException", "NoRouteToHostException", "UnknownHostException")
 _QUOTED_KEY = re.compile(r'\bkey ="(?!null").*"')
 # Exceptions of Java as py4j or PySpark raise them, and those of a JVM that is gone.
-JAVA_ERRORS = (Py4JError, PySparkException)
+JAVA_ERRORS = (Py4JError, PySparkException, ConnectionRefusedError)
+_CALLING = "An error occurred while calling "
+JVM_ENDED = "the JVM that reads and writes the tables has ended"
 
 
 @frozen
@@ -236,8 +238,8 @@ def live_jvm() -> Iterator[None]:
         yield
     except Py4JJavaError:
         raise
-    except Py4JError as error:
-        raise TableError("the JVM that reads and writes the tables has ended") from error
+    except (Py4JError, ConnectionRefusedError) as error:
+        raise TableError(JVM_ENDED) from error
 
 
 def _created(files: Any, path: Any) -> Any:
@@ -327,9 +329,20 @@ def reason(error: Exception) -> str:
     """The first line of an error of Java, of Spark, or of Python in a task; Java's with the class, which may say more."""
     if isinstance(error, PythonException):
         return _raised(str(error))
+    if has_no_answer(error):
+        return JVM_ENDED
     if not isinstance(error, Py4JJavaError):
         return _without_key(str(error).strip().partition("\n")[0])
     return reason_of(error.java_exception)
+
+
+def has_no_answer(error: BaseException) -> bool:
+    """True if the JVM has ended before or within a call. An answer that is an error has Java's trace."""
+    if isinstance(error, Py4JNetworkError | ConnectionRefusedError):
+        return True
+    if isinstance(error, Py4JJavaError):  # its text is another call
+        return False
+    return isinstance(error, Py4JError) and str(error).startswith(_CALLING) and "\n" not in str(error)
 
 
 def is_java(error: Exception, name: str) -> bool:
