@@ -344,6 +344,19 @@ def test_a_topic_with_an_id_that_is_deleted_while_it_is_read_keeps_its_offsets()
     assert result.topics["t"].partitions[0].next_offset == 20
 
 
+def test_a_topic_without_an_id_that_was_only_interrupted_keeps_its_offsets():
+    """Only brokers that deny a topic end it: after any other failure the next run continues, and reads nothing twice."""
+    known = Archived(topic_id=None, partitions={0: Position(next_offset=10), 1: Position(next_offset=10)})
+    stopped = replace(planned(10, 30), topic_id=None)
+    for reached, failure in ((30, None), (20, "CONNECTION_LOST")):
+        result = reconciled(
+            plan_of(stopped, archived={"t": known}, t=None), task(read(10, 30, reached, failure=failure))
+        )
+        assert [(one.to_offset, one.problem) for one in result.ranges] == [(reached, failure)]
+        offsets = {number: one.next_offset for number, one in result.topics["t"].partitions.items()}
+        assert offsets == {0: reached, 1: 10}
+
+
 def test_topics_that_the_run_did_not_touch_stay():
     """Another pattern today does not remove the next offsets of yesterday's topics."""
     other = Archived(topic_id="x", partitions={3: Position(next_offset=9, leader_epoch=2)})
