@@ -123,6 +123,23 @@ def test_many_partitions(state: FakeCluster, connect: Connect) -> None:
     assert state.count(OFFSET_FOR_LEADER_EPOCH.key) == 1
 
 
+def test_partitions_with_different_numbers_of_epochs(state: FakeCluster, connect: Connect) -> None:
+    """Those with fewer epochs than another one are compared by their own: one diverges, and the epoch of one is not known."""
+    topic = state.topics["t"]
+    topic.partitions = [deepcopy(topic.partitions[0]) for _ in range(3)]
+    for partition, ends in zip(topic.partitions, ({0: 4}, {0: 4, 1: 8, 2: 12}, {}), strict=True):
+        partition.epoch_ends = ends
+    cluster = connect()
+    cluster.refresh({"t"}, soon())
+    long = (EpochRange(0, 0, 4), EpochRange(1, 4, 8), EpochRange(2, 8, 12))
+    read_epochs = {
+        TopicPartition("t", number): epochs
+        for number, epochs in enumerate(((EpochRange(0, 0, 8),), long, (EpochRange(0, 0, 8),)))
+    }
+    checked = check_epochs(cluster, read_epochs, soon())
+    assert (checked.divergences, checked.confirmed) == ({PARTITION: (4, 0)}, {TopicPartition("t", 1)})
+
+
 @pytest.mark.parametrize("newest", [12, 13])
 @pytest.mark.parametrize("is_known", [False, True])
 def test_a_re_created_topic(state: FakeCluster, connect: Connect, newest: int, *, is_known: bool) -> None:
