@@ -32,9 +32,13 @@ MOVED = ({"add": {"path": "a", "dataChange": False}}, {"remove": {"path": "b", "
         (log_of("CREATE OR REPLACE TABLE AS SELECT", REMOVE), Kind.REPLACED),
         (log_of(None, REMOVE), Kind.REPLACED),
         (log_of("something new", ADD, REMOVE), Kind.REPLACED),
+        (log_of("WRITE", ADD, {"txn": {"appId": "theirs", "version": 1}}), Kind.ROWS),
+        (log_of("WRITE", REMOVE, *MOVED), Kind.REPLACED),
+        (log_of("DELETE", REMOVE), Kind.ROWS),
         *((log_of(name, ADD, REMOVE), Kind.ROWS) for name in ("DELETE", "UPDATE", "MERGE", "TRUNCATE")),
         (log_of("OPTIMIZE", *MOVED), Kind.HARMLESS),
         (log_of("something new", *MOVED), Kind.HARMLESS),
+        (log_of("something new", *MOVED, operationParameters={"version": "of its own"}), Kind.HARMLESS),
         (log_of("VACUUM END"), Kind.HARMLESS),
         (log_of("SET TBLPROPERTIES", {"metaData": {"id": "x"}}), Kind.HARMLESS),
         (log_of("RESTORE"), Kind.RESTORED),
@@ -96,10 +100,12 @@ RESTORED, REPLACED, ROWS, OURS = Kind.RESTORED, Kind.REPLACED, Kind.ROWS, Kind.O
         ([a_commit(11, RESTORED, 9), a_commit(12, OURS, us=1)], 11, 9),  # to a version before our commit
         ([a_commit(11, OURS, us=1), a_commit(12, RESTORED, 10)], 12, 10),  # undoes our commit
         ([a_commit(11, OURS, us=1), a_commit(12, ROWS), a_commit(13, RESTORED, 11)], None, None),  # undoes a DELETE
+        ([a_commit(11), a_commit(12, OURS, us=1), a_commit(13, RESTORED, 10)], 13, 10),  # undoes ours and one before it
         ([a_commit(11, OURS, other=1), a_commit(12, RESTORED, 10)], None, None),  # undoes another engine's commit
         ([a_commit(11, RESTORED, 9), a_commit(12, RESTORED, 10)], None, None),  # undoes a RESTORE
         ([a_commit(11, RESTORED, 9), a_commit(12, RESTORED, 11)], 11, 9),  # to the state after a RESTORE
         ([a_commit(11, REPLACED), a_commit(12, OURS, us=1)], 11, None),
+        ([a_commit(11, REPLACED), a_commit(12, REPLACED)], 12, None),
         ([a_commit(11, REPLACED), a_commit(12, RESTORED, 10)], None, None),
         ([a_commit(11, REPLACED), a_commit(12, RESTORED, 8)], 12, 8),
         ([a_commit(11, RESTORED, 8), a_commit(12, REPLACED)], 12, None),
