@@ -13,7 +13,7 @@ from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.kernel_errors import Fenced
 from kafka_lagoon.delta.lock import locked
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import LockHeld, RangesPending, TableError
+from kafka_lagoon.errors import ChecksFailed, LockHeld, RangesPending, TableError
 from kafka_lagoon.fetch.ranges import Position
 from kafka_lagoon.ingest import commit as ingest_commit
 from kafka_lagoon.ingest import pending_commits
@@ -195,6 +195,45 @@ def test_committed_files_stay_whatever_the_answer_was(
         by_kernel.commit(lock, run(lock, 1, 0, 5, problems=1))
     ingest(by_kernel, 2, 9)
     assert contents(warehouse)[:2] == (list(range(9)), [(0, 5), (5, 9)])
+
+
+def test_a_commit_that_another_one_overwrote(by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch):
+    """A log store that does not keep writers apart loses a commit: the run fails, adds no ranges, and the next one repeats it."""
+    ingest(by_kernel, 1, 5)
+    real = Kernel.append
+
+    def overwritten(*arguments: Any, **options: Any) -> int:
+        version = real(*arguments, **options)
+        foreign.commit_files(warehouse, "records")[-1].unlink()
+        foreign.write(warehouse, "records", "SET TBLPROPERTIES")
+        return version
+
+    with by_kernel.lock() as lock, monkeypatch.context() as patch:
+        patch.setattr(Kernel, "append", overwritten)
+        with pytest.raises(ChecksFailed, match="records does not hold what was committed"):
+            by_kernel.commit(lock, run(lock, 2, 5, 9))
+    assert contents(warehouse)[:2] == (list(range(5)), [(0, 5)])
+    ingest(by_kernel, 3, 12)
+    assert contents(warehouse)[:2] == (list(range(12)), [(0, 5), (5, 12)])
+
+
+def test_a_commit_that_the_next_run_follows_at_once(
+    by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+):
+    """Without a lock another run may commit before this one has read back its own: both are there, each once."""
+    monkeypatch.setattr(Warehouse, "exclusively", lambda *_: nullcontext())
+    real = Kernel.append
+
+    def followed(*arguments: Any, **options: Any) -> int:
+        version = real(*arguments, **options)
+        patch.undo()
+        ingest(by_kernel, 2, 9)
+        return version
+
+    with by_kernel.lock() as lock, monkeypatch.context() as patch:
+        patch.setattr(Kernel, "append", followed)
+        by_kernel.commit(lock, run(lock, 1, 0, 5, problems=1))
+    assert contents(warehouse) == (list(range(9)), [(0, 5), (5, 9)], [0, 5])
 
 
 class _Lost:
