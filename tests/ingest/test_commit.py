@@ -12,6 +12,7 @@ import pytest
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.kernel_errors import Fenced
 from kafka_lagoon.delta.lock import locked
+from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, RangesPending, TableError
 from kafka_lagoon.fetch.ranges import Position
@@ -178,6 +179,27 @@ def test_files_of_a_commit_that_seems_to_have_failed_stay(by_kernel: Writer, war
     with by_kernel.lock() as lock:
         assert (lock.topics["t"].partitions[0].next_offset, lock.reports) == (upto, {})
     assert contents(warehouse)[:2] == (list(range(upto)), [(0, 5), (5, upto)])
+
+
+def test_files_stay_where_a_commit_that_failed_may_still_be_made(
+    by_kernel: Writer, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+):
+    """An object store may carry out a request after the run has given up: the table then names files that must be there."""
+    monkeypatch.setattr(Storage, "local", lambda *_: None)
+    late: list[Any] = []
+
+    def append(*arguments: Any, **options: Any) -> int:
+        late.append((arguments, options))
+        raise TableError("no answer")
+
+    with by_kernel.lock() as lock, monkeypatch.context() as patch:
+        patch.setattr(Kernel, "append", append)
+        with pytest.raises(TableError, match="no answer"):
+            by_kernel.commit(lock, run(lock, 1, 0, 5, problems=1))
+    ((arguments, options),) = late
+    Kernel.append(*arguments, **options)
+    ingest(by_kernel, 2, 9)
+    assert contents(warehouse) == (list(range(9)), [(0, 5), (5, 9)], [0, 5])
 
 
 def test_committed_files_stay_whatever_the_answer_was(
