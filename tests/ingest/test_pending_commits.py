@@ -129,6 +129,20 @@ def test_a_table_that_was_replaced(warehouse: Warehouse):
         commit(lock, run(lock, 2, 0, 5))
 
 
+def test_next_offsets_that_are_kept_elsewhere(warehouse: Warehouse):
+    """A run of the other writer has archived records, and its ranges are pending: from the start, each would be archived twice."""
+    with archive_lock(warehouse, CLUSTER, CLOCK) as lock:
+        files = run(lock, 1, 0, 5).files
+        warehouse.kernel.append(warehouse.state("records"), files, (RECORDS.partition_by, DAY), fence=lock.fence)
+    with (
+        pytest.raises(TableError, match=r"next offsets are not where .* another records\.writer or records\.staging"),
+        archive_lock(warehouse, CLUSTER, CLOCK),
+    ):
+        pass
+    with archive_lock(warehouse, "another cluster", CLOCK):
+        pass
+
+
 @dataclass(frozen=True)
 class Numbered:
     """Stands for a warehouse and its kernel: the number of the last run that each table has rows of."""
