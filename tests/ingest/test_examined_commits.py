@@ -174,6 +174,15 @@ class TestRestoreOfRecords:
         assert_whole(warehouse, 9)
 
 
+def test_rows_of_others_that_go_while_a_cluster_is_archived_first(archived: Warehouse):
+    """None of its own are missing: the next run of this cluster continues, and only those of the other one are refused."""
+    with archive_lock(archived, "new", CLOCK) as lock:
+        foreign.overwrite(archived, "records")
+        commit(lock, run(lock, 7, 0, 5))
+    assert idle(archived, cluster_id="new") == []
+    refused(archived, "^table records had rows replaced")
+
+
 @pytest.mark.parametrize("table", first(["record_ranges", "records", "record_problems"]))
 @pytest.mark.parametrize(
     "operation", [foreign.overwrite, lambda warehouse, table: foreign.restore(warehouse, table, 1)]
