@@ -25,7 +25,7 @@ from kafka_lagoon.delta.files import LiveFile, parquet_bytes
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.maintain import Maintained, MaintainOptions, maintain
 from kafka_lagoon.delta.old_rows import OldRows
-from kafka_lagoon.delta.retention import StoredRows
+from kafka_lagoon.delta.retention import PublishedSnapshot, StoredRows
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
 from kafka_lagoon.errors import LockHeld, TableError
@@ -34,7 +34,7 @@ from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RE
 from kafka_lagoon.tables.schema import ADMIN_ACTIONS, SNAPSHOT_DATE, STATE_TABLES, WRITE_DATE
 from kafka_lagoon.tables.table import Table
 from kafka_lagoon.tables.table_states import table_state
-from tests.clock import CLOCK
+from tests.clock import CLOCK, clock_at
 from tests.delta.awkward import row_of
 from tests.delta.dated import (
     MIDNIGHT,
@@ -334,6 +334,38 @@ def test_a_dry_run_counts_ranges_only_with_their_records(tables: Sequence[Table]
     kernel = Mock(live_files=lambda _: [file])
     old_rows = OldRows(Mock(kernel=kernel), BY_DAYS.retention, BY_DAYS.keep_hours, CLOCK)
     assert [old_rows.would_go(table, [file]).days for table in tables] == [days] * len(tables)
+
+
+@pytest.mark.parametrize(
+    ("days_ago", "all_days", "is_published", "rows"),
+    [
+        (7, 1, True, 0),  # a run of that day may still publish for a week
+        (8, 1, True, 2),
+        (10, 10, True, 0),  # all snapshots of that day are kept
+        (11, 10, True, 2),
+        (30, 1, False, 0),  # the day should have a snapshot: table snapshots may have been replaced
+        (31, 1, False, 5),
+    ],
+)
+def test_rows_that_no_snapshot_has(days_ago: int, all_days: int, is_published: bool, rows: int) -> None:
+    """They are removed when no run can publish them any more, and nothing of the day is kept without looking."""
+    noon = MIDNIGHT + timedelta(hours=12)
+    day = (noon - timedelta(days=days_ago)).date()
+    lag = next(table for table in STATE_TABLES if table.name == "consumer_lag")
+    file = LiveFile(path="a.parquet", day=day, size=1, rows=5, modified_at_ms=0)
+    retention = RetentionSettings(snapshots_all_days=all_days, snapshots_daily_days=30)
+    removal = OldRows(Mock(kernel=Mock(table_property=lambda *_: None)), retention, 168, clock_at(noon))
+    published = PublishedSnapshot(
+        snapshot_id="kept",
+        cluster="c",
+        cluster_id="id",
+        captured_at=noon,
+        day=day,
+        is_complete=True,
+        stored={"consumer_lag": StoredRows("kept", 3)},
+    )
+    removal.__dict__.update(_published={day: [published]} if is_published else {}, _just_removed={})
+    assert removal.would_go(lag, [file]) == old_rows.RemovedRows(days=int(rows > 0), rows=rows)
 
 
 def test_days_whose_rows_the_log_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """Each record is archived once, with its counts and next offsets, for a death of the run at any step."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -179,6 +179,27 @@ def test_files_of_a_commit_that_seems_to_have_failed_stay(by_kernel: Writer, war
     with by_kernel.lock() as lock:
         assert (lock.topics["t"].partitions[0].next_offset, lock.reports) == (upto, {})
     assert contents(warehouse)[:2] == (list(range(upto)), [(0, 5), (5, upto)])
+
+
+@pytest.mark.parametrize("upto", [5, 9])
+def test_files_of_a_commit_that_cannot_be_looked_for_at_once(by_kernel: Writer, warehouse: Warehouse, upto: int):
+    """The answer is lost and the table cannot be read for a moment: before files are removed, it is read again."""
+    ingest(by_kernel, 1, 5)
+    real = Kernel.append
+
+    def append(*arguments: Any, **options: Any) -> None:
+        real(*arguments, **options)
+        failing.enter_context(fails_at(Warehouse, "state", 1, TableError("records cannot be read")))
+        raise TableError("the answer was lost")
+
+    with by_kernel.lock() as lock, ExitStack() as failing, pytest.MonkeyPatch.context() as patch:
+        made = run(lock, 2, 5, upto, problems=1)
+        patch.setattr(Kernel, "append", append)
+        with pytest.raises(TableError, match="the answer was lost"):
+            by_kernel.commit(lock, made)
+    with by_kernel.lock() as lock:
+        assert (lock.topics["t"].partitions[0].next_offset, lock.reports) == (upto, {})
+    assert contents(warehouse) == (list(range(upto)), [(0, 5), (5, upto)], [0, 5])
 
 
 def test_files_stay_where_a_commit_that_failed_may_still_be_made(
