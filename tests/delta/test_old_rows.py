@@ -134,6 +134,15 @@ def test_snapshots_go_as_a_whole(lake: Warehouse) -> None:
     assert set(counts(lake, "consumer_lag").values()) == {1 + 41 + 3 + 1 + 1 + 6}
 
 
+def test_rows_stay_for_readers_of_the_day(lake: Warehouse) -> None:
+    """Whoever has read `snapshots` before its rows were removed finds theirs for 20 hours."""
+    maintain(lake, OPTIONS, CLOCK)
+    a_day_passes(lake, hours=19)
+    assert removed(maintain(lake, OPTIONS, CLOCK)) == {}
+    a_day_passes(lake, hours=2)
+    assert removed(maintain(lake, OPTIONS, CLOCK)) == {**LAG_ROWS, "acls": (1, 1)}
+
+
 def test_files_in_folders_of_other_names(lake: Warehouse) -> None:
     """An OPTIMIZE of others may place files anywhere: the day of a file is what the log says."""
     before, files = shown(lake), live(lake, "snapshots")
