@@ -1,5 +1,6 @@
 """Joined files have the rows of the small files of any writer, and replace them in one commit or not at all."""
 
+import json
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -197,6 +198,29 @@ def test_rows_of_some_snapshots_stay(warehouse: Warehouse, monkeypatch: pytest.M
     assert sorted(lags(warehouse)) == [2, 4, 5]
     (file,) = warehouse.kernel.live_files(warehouse.state(LAG.name))
     assert (file.rows, file.day) == (3, DAY)
+
+
+def test_readers_of_changes_hear_of_removed_rows_alone(warehouse: Warehouse) -> None:
+    """Joined rows are no change to them, and rows that stay are not new where others of their file go."""
+
+    def data_changes() -> dict[str, bool]:
+        lines = foreign.commit_files(warehouse, LAG.name)[-1].read_text().splitlines()
+        actions = {name: action for line in lines for name, action in json.loads(line).items()}
+        return {name: actions[name]["dataChange"] for name in ("add", "remove")}
+
+    fill(warehouse, 1, 2, 3)
+    assert join(warehouse) == 3
+    assert data_changes() == {"add": False, "remove": False}
+    assert keep(warehouse, 2) == 2
+    assert data_changes() == {"add": False, "remove": True}
+
+
+def test_rows_of_writers_without_statistics_stay(warehouse: Warehouse) -> None:
+    """Where nothing says which snapshots a row group has, it is read."""
+    fill(warehouse, 1, 2, 3)
+    rewritten(warehouse, 2, lambda rows: rows, write_statistics=False)
+    assert keep(warehouse, 2, 3) == 1
+    assert sorted(lags(warehouse)) == [2, 3]
 
 
 def test_files_without_rows_to_be_removed_stay(warehouse: Warehouse) -> None:
