@@ -277,6 +277,20 @@ def test_a_table_that_is_made_again_while_a_run_reads(archived: Warehouse):
             commit(lock, made)
 
 
+def test_a_table_that_is_made_again_and_written_while_the_second_run_reads(by_kernel: Writer, warehouse: Warehouse):
+    """The version of a new table does not tell it from the old one: it lacks the first run, whose records would be missing."""
+    ingest(by_kernel, 1, 5)
+    with by_kernel.lock() as lock:
+        made = run(lock, 2, 5, 9)
+        warehouse.kernel.storage.delete(f"{warehouse.locations['records']}/_delta_log")
+        warehouse.kernel.create(
+            warehouse.locations["records"], RECORDS.delta_schema(), RECORDS.partition_by, RECORDS.properties
+        )
+        foreign.write(warehouse, "records", "SET TBLPROPERTIES")
+        with pytest.raises(TableError, match="removed and created again"):
+            by_kernel.commit(lock, made)
+
+
 class TestLogFilesThatAreGone:
     """After a week commits leave the log: their effect is not ignored."""
 
