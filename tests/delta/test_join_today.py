@@ -53,10 +53,19 @@ def test_enough_old_files_become_one(warehouse: Warehouse, noon: datetime) -> No
     assert sorted(row["lag"] for row in rows_of(warehouse, "consumer_lag")) == list(range(1, 2 * AT_ONCE + 1))
 
 
-def test_files_of_the_last_hour_and_of_other_days_stay(warehouse: Warehouse, noon: datetime) -> None:
-    """A run that has not published yet may have written the former; maintenance joins the latter."""
+def test_files_of_the_last_hour_stay(warehouse: Warehouse) -> None:
+    """A run that has not published yet may have written them."""
+    now = datetime.now(UTC)
+    fill(warehouse, now, range(1, AT_ONCE + 1))
+    for minutes in (0, 59):
+        assert join_today(warehouse, clock_at(now + timedelta(minutes=minutes))) == 0
+    assert len(files(warehouse, "consumer_lag")) == AT_ONCE
+
+
+def test_files_of_other_days_stay(warehouse: Warehouse, noon: datetime) -> None:
+    """Maintenance joins them when their day is over."""
     fill(warehouse, noon, range(1, AT_ONCE + 1))
-    for now in (datetime.now(UTC), noon + timedelta(days=1)):
+    for now in (noon - timedelta(days=1), noon + timedelta(days=1)):
         assert join_today(warehouse, clock_at(now)) == 0
     assert len(files(warehouse, "consumer_lag")) == AT_ONCE
 
