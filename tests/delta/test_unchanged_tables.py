@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of
+from kafka_lagoon.delta.compact import compact
 from kafka_lagoon.delta.publish import publish, snapshot_lock, stored_tables
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
@@ -100,6 +101,20 @@ def test_the_next_run_finds_what_is_stored(warehouse: Warehouse) -> None:
     publish_once(warehouse, snapshot(5))
     with snapshot_lock(warehouse, "default", CLOCK) as lock:
         assert stored_tables(lock, NOON_MS + 6 * HOUR_MS) == {}
+    with snapshot_lock(warehouse, "new", CLOCK) as lock:
+        assert stored_tables(lock, NOON_MS) == {}
+
+
+def test_what_is_stored_is_found_in_a_joined_file(warehouse: Warehouse) -> None:
+    """The latest snapshot of the cluster counts there; a cluster between two others by its name has none."""
+    publish_once(warehouse, attempt(1))
+    publish_once(warehouse, attempt(2, principal="b", digest="x"))
+    publish_once(warehouse, snapshot(3, tables=(state("other", digest="y"),), cluster="other"))
+    table = STATE_TABLES[-1]
+    files = warehouse.kernel.live_files(warehouse.state(table.name))
+    assert len(compact(warehouse, table, files, 1 << 30, CLOCK)[0]) == 3
+    with snapshot_lock(warehouse, "default", CLOCK) as lock:
+        assert {name: one.digest for name, one in stored_tables(lock, NOON_MS).items()} == {"acls": "x"}
     with snapshot_lock(warehouse, "new", CLOCK) as lock:
         assert stored_tables(lock, NOON_MS) == {}
 
