@@ -7,10 +7,10 @@ import pytest
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.fetch.leader_epochs import EpochRange
-from kafka_lagoon.fetch.ranges import PlannedRange
+from kafka_lagoon.fetch.ranges import PlannedRange, Position
 from kafka_lagoon.fetch.split import Split, SplitOutcome
 from kafka_lagoon.fetch.topic_identity import ask_every_broker
-from kafka_lagoon.fetch.truncation_checks import CheckedEpochs, check_epochs, check_outcomes
+from kafka_lagoon.fetch.truncation_checks import CheckedEpochs, check_epochs, check_outcomes, check_positions
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataResponse
 from kafka_lagoon.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
@@ -138,6 +138,17 @@ def test_partitions_with_different_numbers_of_epochs(state: FakeCluster, connect
     }
     checked = check_epochs(cluster, read_epochs, soon())
     assert (checked.divergences, checked.confirmed) == ({PARTITION: (4, 0)}, {TopicPartition("t", 1)})
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_a_divergence_in_the_epoch_before_the_last(state: FakeCluster, connect: Connect, *, confirmed: bool) -> None:
+    """Two epochs are enough: by the last one alone, the leader's record at offset 2 would never be read."""
+    topic = state.topics["t"]
+    topic.partitions[0].epoch_ends = {0: 2, 1: 3, 4: 16}
+    epochs = (EpochRange(0, 0, 4), EpochRange(2, 4, 8))
+    position = Position(next_offset=8, leader_epoch=2, epochs=epochs, confirmed=confirmed)
+    checked = check_positions(connect(), {PARTITION: position}, soon())
+    assert (checked.divergences, checked.confirmed) == ({PARTITION: (2, 0)}, frozenset())
 
 
 @pytest.mark.parametrize("newest", [12, 13])
