@@ -3,13 +3,15 @@
 The controller answers; under KRaft any broker passes the request on. The list needs DESCRIBE on the cluster, the rest ALTER.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from kafka_lagoon.client.agreement import DIFFERENT, ask_cluster, confirmed
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.client.metadata_checks import CONTRADICTION
 from kafka_lagoon.client.routes import ByController
 from kafka_lagoon.client.routing import ShardedRequest, gather
-from kafka_lagoon.clock import Deadline
+from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.protocol.messages.alter_partition_reassignments import (
     ALTER_PARTITION_REASSIGNMENTS,
     AlterPartitionReassignmentsRequest,
@@ -25,6 +27,7 @@ from kafka_lagoon.protocol.messages.list_partition_reassignments import (
 from kafka_lagoon.topic_partition import TopicPartition
 
 _ALL = "all reassignments"
+_RETRIES = 5
 _CHUNK = 5_000  # each partition is a record of the metadata log, of which the controller takes 10,000 at once
 
 
@@ -35,15 +38,73 @@ class _ByControllerIfThereIsOne(ByController):
 
 
 def list_reassignments(cluster: Cluster, deadline: Deadline) -> ListPartitionReassignmentsResponse | Failure:
-    """All moves under way, or the failure."""
+    """All moves under way, as two brokers list them, or the failure.
+
+    Without KRaft only the controller answers, and is believed. Moves that end between the answers make them differ, so they
+    are requested again.
+    """
+    pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
+    for retries_left in range(_RETRIES, -1, -1):
+        listed = _listed(cluster, deadline)
+        is_contradicted = isinstance(listed, Failure) and listed.name == CONTRADICTION
+        if not (is_contradicted and retries_left and deadline.pause(next(pauses))):
+            break
+    return listed
+
+
+def _listed(cluster: Cluster, deadline: Deadline) -> ListPartitionReassignmentsResponse | Failure:
+    api, request = (
+        LIST_PARTITION_REASSIGNMENTS,
+        ListPartitionReassignmentsRequest(timeout_ms=cluster.settings.request_timeout_ms),
+    )
+
+    def ask_another(other_than: Collection[str]) -> ListPartitionReassignmentsResponse | Failure:
+        return ask_cluster(cluster, api, request, Scope.cluster(), deadline, other_than=other_than)
+
     sharded: ShardedRequest[str, ListPartitionReassignmentsResponse] = ShardedRequest(
-        api=LIST_PARTITION_REASSIGNMENTS,
+        api=api,
         items=[_ALL],
-        build=lambda _: ListPartitionReassignmentsRequest(timeout_ms=cluster.settings.request_timeout_ms),
+        build=lambda _: request,
         read=lambda response, items: [(items[0], response.error_code, response)],
     )
-    gathered = gather(cluster, _ByControllerIfThereIsOne(cluster), [sharded], deadline)[0]
-    return gathered.answers.get(_ALL) or gathered.failures[_ALL]
+    route = _ByControllerIfThereIsOne(cluster)
+    gathered = gather(cluster, route, [sharded], deadline)[0]
+    if (first := gathered.answers.get(_ALL)) is None:
+        return gathered.failures[_ALL]
+    node_id = route.node_of(_ALL)
+    answered_by = cluster.brokers[node_id].address if node_id is not None else ""
+    listed = confirmed(cluster, first, answered_by, ask_another, _moves)
+    if listed is None:
+        return own_failure(api, Scope.cluster(), CONTRADICTION, DIFFERENT)
+    fault = _fault(listed)
+    return own_failure(api, Scope.cluster(), CONTRADICTION, fault) if fault else listed
+
+
+def _moves(response: ListPartitionReassignmentsResponse) -> list[tuple[object, ...]]:
+    """The moves in one order. The order of replicas has a meaning: the first one is the preferred leader."""
+    return sorted(
+        (topic.name, one.partition_index, one.replicas, one.adding_replicas, one.removing_replicas)
+        for topic in response.topics
+        for one in topic.partitions
+    )
+
+
+def _fault(response: ListPartitionReassignmentsResponse) -> str | None:
+    """The reason why no controller lists this: a partition that is moved has each replica once, and gains or loses some."""
+    seen: set[TopicPartition] = set()
+    for topic in response.topics:
+        for partition in topic.partitions:
+            item = TopicPartition(topic.name, partition.partition_index)
+            if item in seen:
+                return f"{item} is listed twice"
+            seen.add(item)
+            replicas, added, removed = partition.replicas, partition.adding_replicas, partition.removing_replicas
+            moved = (*added, *removed)
+            if not moved or len(set(moved)) < len(moved):
+                return f"{item} is moved, and gains and loses {'the same replicas' if moved else 'no replica'}"
+            if len(set(replicas)) < len(replicas) or not set(moved) <= set(replicas):
+                return f"{item} is moved between replicas that it does not have once each"
+    return None
 
 
 def alter_reassignments(

@@ -7,6 +7,7 @@ have been behind. Of answers that brokers pass on from the active controller, tw
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 OF_GROUPS, OF_TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+DIFFERENT = "brokers answer it differently"
 COORDINATOR_MOVED = "COORDINATOR_MOVED"  # coordinators changed during the list, and again when it was repeated
 
 _PARTITION_INDEX = attrgetter("partition_index")
@@ -63,20 +65,39 @@ def ask_two(
 
     Each broker has its own values in `own_fields`.
     """
-    own_fields |= _OF_ANSWERS
-    first = ask_cluster(cluster, api, request, scope, deadline, within)
-    if isinstance(first, Failure) or len(cluster.brokers) == 1:
+
+    def ask(other_than: Collection[str] = ()) -> R | Failure:
+        return ask_cluster(cluster, api, request, scope, deadline, within, other_than)
+
+    first = ask()
+    if isinstance(first, Failure):
         return first
-    answered = {cluster.answered_by}
-    second = ask_cluster(cluster, api, request, scope, deadline, within, answered)
-    if isinstance(second, Failure) or content(first, own_fields) == content(second, own_fields):
+    known = partial(content, left_out=own_fields | _OF_ANSWERS)
+    agreed = confirmed(cluster, first, cluster.answered_by, ask, known)
+    return own_failure(api, scope, CONTRADICTION, DIFFERENT) if agreed is None else agreed
+
+
+def confirmed(
+    cluster: Cluster,
+    first: R,
+    answered_by: str,
+    ask: Callable[[Collection[str]], R | Failure],
+    compared: Callable[[R], object],
+) -> R | None:
+    """The response that the broker at `answered_by` gave, or the one that two others give; None if all three differ.
+
+    `ask` asks any broker but those at some addresses. The first response is believed if there is no other broker, or if that
+    has a failure.
+    """
+    if len(cluster.brokers) == 1:
         return first
-    third = ask_cluster(cluster, api, request, scope, deadline, within, answered | {cluster.answered_by})
-    if not isinstance(third, Failure):
-        for other in (first, second):
-            if content(third, own_fields) == content(other, own_fields):
-                return third
-    return own_failure(api, scope, CONTRADICTION, "brokers answer it differently")
+    second = ask({answered_by})
+    if isinstance(second, Failure) or compared(first) == compared(second):
+        return first
+    third = ask({answered_by, cluster.answered_by})
+    if isinstance(third, Failure) or compared(third) not in (compared(first), compared(second)):
+        return None
+    return third
 
 
 def agreed_metadata(cluster: Cluster, topics: Collection[str] | None, deadline: Deadline) -> MetadataResponse:

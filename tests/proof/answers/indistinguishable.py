@@ -225,6 +225,15 @@ DECLARED = (
         reason=_COORDINATOR,
     ),
     Declared(
+        kind="ListPartitionReassignments",
+        fields=(
+            *("topics", "topics.name", "topics.partitions"),
+            *_below("topics.partitions", "partition_index", "replicas", "adding_replicas", "removing_replicas"),
+        ),
+        who=(ALL,),
+        reason=_EVERY,
+    ),
+    Declared(
         kind="DescribeQuorum",
         fields=(
             "topics.partitions.high_watermark",

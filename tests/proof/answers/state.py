@@ -1,6 +1,6 @@
-"""Makes three brokers whose answers fill every table: topics and groups of every shape, transactions, permissions, quotas."""
+"""Makes three brokers whose answers fill every table: topics and groups of every shape, transactions, permissions, quotas, a move."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -9,6 +9,10 @@ from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
     AclPermissionType,
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
     NewTopic,
     ResourcePatternType,
     ResourceType,
@@ -18,16 +22,20 @@ from confluent_kafka.admin import (
 )
 
 from kafka_lagoon.admin.quotas import alter_client_quotas
+from kafka_lagoon.admin.reassignments import alter_reassignments
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.integration import every_broker
 from tests.integration.state import create_topics, every_shape, sharing
 
 TARGET = "answers-target"  # an empty topic, which a restore writes to
+MOVED = "moved"  # its partition is being moved
+_THROTTLED, _RATE = "follower.replication.throttled.replicas", "follower.replication.throttled.rate"
 _OPEN_MS = 6 * 3_600_000  # longer than all alterations take
 _PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -54,6 +62,7 @@ def brokers(folder: Path) -> Iterator[str]:
         create_topics(servers, [NewTopic("shared", 2, 3), NewTopic("payments", 2, 3), NewTopic(TARGET, 1, 3)])
         stack.enter_context(sharing(servers, "sharers", "shared"))
         stack.enter_context(_transactions(servers))
+        _move(servers, kafka.node_ids)  # before a quota slows its records down
         _secure(servers)
         every_broker.have_applied_changes(servers)
         yield servers
@@ -73,6 +82,25 @@ def _transactions(servers: str) -> Iterator[None]:
     producer.produce("payments", b"open", partition=1)
     producer.flush(30)
     yield
+
+
+def _move(servers: str, node_ids: Sequence[int]) -> None:
+    """Begin to move a partition, slowly, and with more records than a replica fetches at once: the move does not end."""
+    kept, leaving, coming = node_ids
+    create_topics(servers, [NewTopic(MOVED, 1, replica_assignment=[[kept, leaving]], config={_THROTTLED: "*"})])
+    producer = Producer({"bootstrap.servers": servers})
+    for _ in range(40):
+        producer.produce(MOVED, b"v" * 100_000)
+    assert producer.flush(30) == 0
+    slow = [ConfigEntry(_RATE, "1", incremental_operation=AlterConfigOpType.SET)]
+    admin = AdminClient({"bootstrap.servers": servers})
+    for node_id in node_ids:
+        limit = ConfigResource(ResourceType.BROKER, str(node_id), incremental_configs=slow)
+        admin.incremental_alter_configs([limit])[limit].result(30)
+    every_broker.goes_by(servers, _RATE, "1")
+    deadline = Deadline.after(CLOCK, 30_000)
+    with Cluster.connect(KafkaSettings(bootstrap_servers=servers), CLOCK, RequestStats(), deadline) as cluster:
+        assert alter_reassignments(cluster, {TopicPartition(MOVED, 0): [kept, coming]}, deadline) == {}
 
 
 def _secure(servers: str) -> None:
