@@ -22,6 +22,18 @@ def test_moves_are_listed(state: FakeCluster, ask: Ask) -> None:
     assert row["topic_id"]
 
 
+def test_a_topic_that_brokers_do_not_describe(state: FakeCluster, ask: Ask) -> None:
+    """Its id is unknown, and the failure says why."""
+    moving = OngoingPartitionReassignment(
+        partition_index=0, replicas=(1, 2), adding_replicas=(2,), removing_replicas=()
+    )
+    state.reassignments = (OngoingTopicReassignment(name="gone", partitions=(moving,)),)
+    shown = ask("reassignments", "--json")
+    (row,) = shown.rows("reassignment")
+    assert (shown.code, row["topic_id"]) == (3, None)
+    assert "gone: Metadata: UNKNOWN_TOPIC_OR_PARTITION" in shown.err
+
+
 def test_a_controller_that_is_not_there(state: FakeCluster, ask: Ask) -> None:
     """It is a failure, because an empty list would mean that nothing moves."""
     state.controller_id = -1

@@ -5,8 +5,11 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import DESCRIBED_CLUSTER, Requirement
-from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.agreement import agreed_metadata
+from kafka_lagoon.client.failures import Failure, Scope, failure_of
+from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.reassignments import reassignment_rows
+from kafka_lagoon.wire.primitives import uuid_text
 
 _COLUMNS = ("topic", "partition", "replicas", "adding_replicas", "removing_replicas")
 
@@ -15,11 +18,13 @@ def _answer(context: ClusterContext) -> CommandOutput:
     listed = list_reassignments(context.cluster, context.deadline)
     if isinstance(listed, Failure):
         return CommandOutput(rows=[], failures=[listed])
-    if listed.topics:
-        context.cluster.refresh({topic.name for topic in listed.topics}, context.deadline)
-    topic_ids = {topic.name: context.cluster.topics.id_of(topic.name) for topic in listed.topics}
+    names = {topic.name for topic in listed.topics}
+    described = agreed_metadata(context.cluster, names, context.deadline).topics if names else ()
+    failures = [failure_of(METADATA, Scope.of_topic(one.name), one.error_code) for one in described if one.error_code]
+    topic_ids = {topic.name or "": uuid_text(topic.topic_id) for topic in described}
     rows = reassignment_rows(listed, topic_ids)
-    return CommandOutput(rows=[RowSet(kind="reassignment", rows=rows, columns=_COLUMNS, wide=("topic_id", *_COLUMNS))])
+    shown = RowSet(kind="reassignment", rows=rows, columns=_COLUMNS, wide=("topic_id", *_COLUMNS))
+    return CommandOutput(rows=[shown], failures=failures)
 
 
 COMMAND = Command(
