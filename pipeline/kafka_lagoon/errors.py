@@ -112,10 +112,10 @@ class CorrelationMismatch(WireError):
 
 
 class Contradiction(WireError):
-    """An answer that has an item twice, with different contents: neither is believed."""
+    """An answer that contradicts itself, for example by an item that it has twice with other contents: it is not believed."""
 
-    def __str__(self) -> str:
-        return "the answer has it twice, and not alike"
+    def __init__(self, reason: str = "the answer has it twice, and not alike") -> None:
+        super().__init__(reason)
 
 
 class ImpossibleValue(WireError):

@@ -24,8 +24,10 @@ from kafka_lagoon.protocol.messages.streams_group_describe import (
     STREAMS_GROUP_DESCRIBE,
     DescribedStreamsGroup,
     DescribedStreamsMember,
+    DescribedSubtopology,
     DescribedTaskAssignment,
     DescribedTaskIds,
+    DescribedTopology,
     StreamsGroupDescribeResponse,
 )
 from tests.admin.conftest import soon
@@ -227,21 +229,7 @@ def test_tasks_that_a_member_has_twice(
 ) -> None:
     """The same of tasks, which members of streams groups are assigned instead of partitions."""
     twice = tuple(DescribedTaskIds(subtopology_id="0", partitions=some) for some in partitions)
-    none: dict[str, Any] = dict.fromkeys(("active_tasks", "standby_tasks", "warmup_tasks"), ())
-    member = DescribedStreamsMember(
-        member_id="m",
-        member_epoch=1,
-        client_id="c",
-        client_host="/127.0.0.1",
-        topology_epoch=0,
-        process_id="p",
-        client_tags=(),
-        task_offsets=(),
-        task_end_offsets=(),
-        assignment=DescribedTaskAssignment(**none),
-        target_assignment=DescribedTaskAssignment(**none | {kind: twice}),
-        is_classic=False,
-    )
+    member = _streams_member(target_assignment={kind: twice})
 
     def answer(*request: Any) -> StreamsGroupDescribeResponse:
         response = _streams_groups(*request)
@@ -253,3 +241,71 @@ def test_tasks_that_a_member_has_twice(
     state.groups = {"g": FakeGroup(coordinator_id=1, group_type="streams", state="Stable")}
     described = describe_groups(cluster, list_groups(cluster, soon()).groups, soon())
     assert {group_id: failure.name for group_id, failure in described.failures.items()} == {"g": "PROTOCOL_ERROR"}
+
+
+@pytest.mark.parametrize(
+    ("subtopologies", "state_of_group", "reason"),
+    [
+        ((("0", ["a"]),), "Stable", None),
+        ((("1", ["a"]),), "Stable", "tasks of subtopologies that the topology does not have"),
+        (None, "Stable", "tasks of subtopologies that the topology does not have"),
+        (None, "NotReady", None),
+        ((("1", ["a"]),), "Assigning", None),
+        ((("0", ["a", "a"]),), "Assigning", "the answer has it twice"),
+        ((("0", ["a"]), ("0", ["b"])), "Assigning", "the answer has it twice"),
+    ],
+)
+def test_a_topology_that_contradicts_its_group(
+    state: FakeCluster,
+    connect: Callable[[], Cluster],
+    monkeypatch: pytest.MonkeyPatch,
+    subtopologies: tuple[tuple[str, list[str]], ...] | None,
+    state_of_group: str,
+    reason: str | None,
+) -> None:
+    """Tasks of a stable group belong to subtopologies that it has. While a topology changes, tasks may be of an older one."""
+    tasks = (DescribedTaskIds(subtopology_id="0", partitions=(0, 1)),)
+    member = _streams_member(assignment={"active_tasks": tasks})
+    parts = None if subtopologies is None else tuple(_subtopology(*one) for one in subtopologies)
+
+    def answer(*request: Any) -> StreamsGroupDescribeResponse:
+        response = _streams_groups(*request)
+        (group,) = response.groups
+        group.members, group.group_state = (member,), state_of_group
+        group.topology = DescribedTopology(epoch=0, subtopologies=parts)
+        return response
+
+    monkeypatch.setitem(SPOKEN, STREAMS_GROUP_DESCRIBE.key, (STREAMS_GROUP_DESCRIBE, answer))
+    cluster = connect()
+    state.groups = {"g": FakeGroup(coordinator_id=1, group_type="streams", state=state_of_group)}
+    described = describe_groups(cluster, list_groups(cluster, soon()).groups, soon())
+    assert set(described.failures) == ({"g"} if reason else set())
+    assert (reason or "") in "".join(str(failure.message) for failure in described.failures.values())
+
+
+def _streams_member(**assignments: dict[str, Any]) -> DescribedStreamsMember:
+    none: dict[str, Any] = dict.fromkeys(("active_tasks", "standby_tasks", "warmup_tasks"), ())
+    return DescribedStreamsMember(
+        member_id="m",
+        member_epoch=1,
+        client_id="c",
+        client_host="/127.0.0.1",
+        topology_epoch=0,
+        process_id="p",
+        client_tags=(),
+        task_offsets=(),
+        task_end_offsets=(),
+        assignment=DescribedTaskAssignment(**none | assignments.get("assignment", {})),
+        target_assignment=DescribedTaskAssignment(**none | assignments.get("target_assignment", {})),
+        is_classic=False,
+    )
+
+
+def _subtopology(subtopology_id: str, topics: list[str]) -> DescribedSubtopology:
+    return DescribedSubtopology(
+        subtopology_id=subtopology_id,
+        source_topics=tuple(topics),
+        repartition_sink_topics=(),
+        state_changelog_topics=(),
+        repartition_source_topics=(),
+    )

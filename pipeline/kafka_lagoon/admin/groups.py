@@ -54,7 +54,7 @@ STATES = (  # of groups of all types
 # The types that a group may change to: when its members upgrade their protocol (KIP-848), or when a member of the other type
 # joins it while it is empty.
 _MIGRATED = {CLASSIC: (CONSUMER, STREAMS), CONSUMER: (CLASSIC,), STREAMS: (CLASSIC,)}
-_DEAD = "Dead"
+_DEAD, _STABLE = "Dead", "Stable"
 _TASKS = ("active_tasks", "standby_tasks", "warmup_tasks")  # of a member of a streams group
 _CHUNK = 500  # groups in one request: a description may hold thousands of members
 
@@ -234,7 +234,10 @@ def _read_groups(response: Any, _: Sequence[str]) -> Iterator[tuple[str, int | C
     for group in response.groups:
         are_distinct = len({member.member_id for member in group.members}) == len(group.members)
         are_distinct = are_distinct and all(map(_owns_each_once, group.members))
-        yield group.group_id, group.error_code if are_distinct else Contradiction(), group
+        code = group.error_code if are_distinct else Contradiction()
+        if isinstance(group, DescribedStreamsGroup) and not group.error_code:
+            code = _topology_fault(group) or code
+        yield group.group_id, code, group
 
 
 def _owns_each_once(member: Any) -> bool:
@@ -249,6 +252,19 @@ def _has_twice(owned: Sequence[Any], key: Callable[[Any], object]) -> bool:
     return len({key(one) for one in owned}) < len(owned) or any(
         len(set(one.partitions)) < len(one.partitions) for one in owned
     )
+
+
+def _topology_fault(group: DescribedStreamsGroup) -> Contradiction | None:
+    """A topology that has something twice, or that lacks subtopologies whose tasks the members of a stable group have."""
+    parts = (group.topology.subtopologies if group.topology else None) or ()
+    known = {part.subtopology_id for part in parts}
+    sources = [[*part.source_topics, *(topic.name for topic in part.repartition_source_topics)] for part in parts]
+    if len(known) < len(parts) or any(len(set(topics)) < len(topics) for topics in sources):
+        return Contradiction()
+    tasks = (task for member in group.members for name in _TASKS for task in getattr(member.assignment, name))
+    if group.group_state == _STABLE and not known.issuperset(task.subtopology_id for task in tasks):
+        return Contradiction("members have tasks of subtopologies that the topology does not have")
+    return None
 
 
 _APIS: Mapping[str, tuple[Api[Any, Any], Callable[[Sequence[str]], object]]] = {

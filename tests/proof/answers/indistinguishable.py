@@ -42,6 +42,7 @@ _NEW_GROUP = (
     *_below("groups.members", *_MEMBER),
     *_below("groups.members.assignment", *_ASSIGNED),
 )
+_TASKS = ("active_tasks", *_below("active_tasks", "subtopology_id", "partitions"))
 _CONFIG = ("name", "value", "config_source", "config_type", "is_sensitive", "read_only", "synonyms")
 _DESCRIBED_CONFIGS = (
     *("results.configs", *_below("results.configs", *_CONFIG)),
@@ -184,6 +185,19 @@ DECLARED = (
     ),
     Declared(kind="ShareGroupDescribe", fields=_NEW_GROUP, reason=_COORDINATOR),
     Declared(
+        kind="StreamsGroupDescribe",
+        fields=(
+            *_NEW_GROUP,
+            *_below("groups.members", "instance_id", "topology_epoch", "process_id", "is_classic"),
+            *_below("groups.members.assignment", *_TASKS),
+            *_below("groups.members.target_assignment", *_TASKS),
+            *_below("groups.topology", "epoch", "subtopologies"),
+            *_below("groups.topology.subtopologies", "subtopology_id", "source_topics", "repartition_source_topics"),
+            "groups.topology.subtopologies.repartition_source_topics.name",
+        ),
+        reason=_COORDINATOR,
+    ),
+    Declared(
         kind="OffsetFetch",
         fields=(
             *("groups.topics", "groups.topics.name", "groups.topics.partitions"),
@@ -256,7 +270,17 @@ DECLARED = (
 )
 _NEVER = ("doubled", "contradicting itself", "= -7777", "= -77", "with an odd value", "null")
 _ANY_NUMBER = frozenset(  # fields with numbers that clients choose, or that may be negative for a moment
-    {"offset_lag", "timestamp", "last_timestamp", "committed_offset", "committed_leader_epoch", "start_offset", "lag"}
+    {
+        "offset_lag",
+        "timestamp",
+        "last_timestamp",
+        "committed_offset",
+        "committed_leader_epoch",
+        "start_offset",
+        "lag",
+        "epoch",
+        "topology_epoch",
+    }
 )
 
 

@@ -32,6 +32,7 @@ from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.integration import every_broker
 from tests.integration.state import create_topics, every_shape, sharing
+from tests.integration.streams_members import streams_members
 
 TARGET = "answers-target"  # an empty topic, which a restore writes to
 MOVED = "moved"  # its partition is being moved
@@ -46,6 +47,9 @@ _PROPERTIES = {
     "transaction.state.log.num.partitions": "3",
     "share.coordinator.state.topic.num.partitions": "3",
     "transaction.max.timeout.ms": str(_OPEN_MS),
+    # Members that send no heartbeats stay.
+    "group.streams.session.timeout.ms": str(_OPEN_MS),
+    "group.streams.max.session.timeout.ms": str(_OPEN_MS),
     # What brokers write, or delete, by themselves in internal topics moves the ends of their logs.
     "offsets.retention.check.interval.ms": str(_OPEN_MS),
     "share.coordinator.cold.partition.snapshot.interval.ms": str(_OPEN_MS),
@@ -61,6 +65,7 @@ def brokers(folder: Path) -> Iterator[str]:
         stack.enter_context(every_shape(servers, 3, with_new_protocol=True))
         create_topics(servers, [NewTopic("shared", 2, 3), NewTopic("payments", 2, 3), NewTopic(TARGET, 1, 3)])
         stack.enter_context(sharing(servers, "sharers", "shared"))
+        stack.enter_context(streams_members(servers, "streaming", "shared", ["one", "two"]))
         stack.enter_context(_transactions(servers))
         _move(servers, kafka.node_ids)  # before a quota slows its records down
         _secure(servers)
