@@ -35,6 +35,7 @@ from kafka_lagoon.protocol.messages.streams_group_heartbeat import (
 from tests.clock import CLOCK
 
 _TIMEOUT_S = 60
+_LOADING = 14  # COORDINATOR_LOAD_IN_PROGRESS
 
 
 def topology(group_id: str, source: str) -> StreamsTopology:
@@ -99,7 +100,11 @@ class Member:
             process_id=f"process-{self.member_id}",
             shutdown_application=False,
         )
-        answer = self.broker.ask(STREAMS_GROUP_HEARTBEAT, request, _soon())
+        deadline = _soon()
+        answer = self.broker.ask(STREAMS_GROUP_HEARTBEAT, request, deadline)
+        while answer.error_code == _LOADING and not deadline.passed():  # of a new cluster
+            time.sleep(0.1)
+            answer = self.broker.ask(STREAMS_GROUP_HEARTBEAT, request, deadline)
         assert not answer.error_code, answer
         return answer
 
