@@ -181,6 +181,30 @@ def test_batches_and_streams_refuse_what_is_the_others():
     assert options(subscribe="a", startingOffsets="latest", maxOffsetsPerTrigger="10").require_stream()
 
 
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (
+            {"startingOffsets": '{"a":{"0":30,"1":20}}', "endingOffsets": '{"a":{"0":20,"1":20}}'},
+            "startingOffsets: a:0: 30 is after 20 of endingOffsets",
+        ),
+        (
+            {"startingTimestamp": "30", "endingOffsetsByTimestamp": '{"a":{"0":20,"1":30}}'},
+            "startingTimestamp: a:0: 30 is after 20 of endingOffsetsByTimestamp",
+        ),
+        (
+            {"startingTimestamp": "30", "endingTimestamp": "20"},
+            "startingTimestamp: 30 is after 20 of endingTimestamp",
+        ),
+    ],
+)
+def test_a_batch_that_starts_after_its_end_is_refused(given: dict[str, str], line: str):
+    """The connector refuses it, too, as long as the log has such offsets; a start at the end reads nothing."""
+    with pytest.raises(ConfigError) as refused:
+        options(subscribe="a", **given).require_batch()
+    assert list(refused.value.problems) == [line]
+
+
 def test_options_of_the_connectors_consumers_change_nothing():
     """A query that is ported keeps these options, which are about consumers; here they have no effect."""
     assert options(subscribe="a", groupIdPrefix="x", kafka_max_poll_records="5").topics == ("a",)

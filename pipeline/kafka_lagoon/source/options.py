@@ -288,6 +288,19 @@ def _empty_by_definition(start: OffsetSpecs | None, end: OffsetSpecs) -> list[st
         problems.append(f"{start.name}: a batch cannot start at latest ({_LATEST})")
     if EARLIEST in (end.default, *end.by_partition.values()):
         problems.append(f"{end.name}: a batch cannot end at earliest ({_EARLIEST})")
+    return problems + (_after_their_end(start, end) if start is not None else [])
+
+
+def _after_their_end(start: OffsetSpecs, end: OffsetSpecs) -> list[str]:
+    """Faults of starts that are after their ends, where both are offsets or both are times."""
+    problems = []
+    for partition in (None, *sorted(start.by_partition.keys() | end.by_partition.keys())):
+        first = start.by_partition.get(partition, start.default) if partition else start.default
+        last = end.by_partition.get(partition, end.default) if partition else end.default
+        match first, last:
+            case (AtOffset(begin), AtOffset(stop)) | (AtTime(begin), AtTime(stop)) if begin > stop:
+                where = f"{partition.topic}:{partition.partition}: " if partition else ""
+                problems.append(f"{start.name}: {where}{begin} is after {stop} of {end.name}")
     return problems
 
 
