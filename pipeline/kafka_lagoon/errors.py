@@ -14,7 +14,7 @@ PipelineError
 |  +- UnsupportedCodec    a compression that this message format cannot have
 |  +- ExpandedTooLarge    more bytes than a batch may expand to
 +- RecordTooLarge         a record that no batch of its topic can carry
-+- RowRefused             a row that has no place in the topics that are written to
++- RowRefused             a row that has no place in the topics that are written to, or that no record can carry
 +- ConnectionFailed       an address, and the phase that failed
 |  +- ConnectionLost      after the first byte; keeps the first cause
 |  +- DeadlinePassed      no answer in time
@@ -169,7 +169,7 @@ class RecordTooLarge(PipelineError):
 
 
 class RowRefused(PipelineError):
-    """A row that has no place in the topics that are written to; `row` counts from 0 in the rows given."""
+    """A row that has no place in the topics, or that no record can carry; `row` counts from 0 in the rows given."""
 
     def __init__(self, row: int, reason: str) -> None:
         super().__init__(row, reason)

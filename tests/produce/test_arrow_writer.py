@@ -297,9 +297,10 @@ def test_brokers_that_compress_otherwise(news: FakeCluster, connect: Connect, ke
         ({"partition": [0, 3]}, {"topic": "news"}, "row 3: partition 3 is not one of the 3 of topic news"),
         ({"partition": [-1, 0]}, {"topic": "news"}, "row 2: there is no partition -1"),
         ({"topic": ["news", "other"]}, {"partition": 5}, "row 2: partition 5 is not one of the 3 of topic news"),
+        ({"headers": [[], [{"key": None, "value": b"v"}]]}, {"topic": "news"}, "row 3: it has a header without a name"),
     ],
 )
-def test_rows_without_a_place(
+def test_rows_that_are_refused(
     news: FakeCluster, connect: Connect, columns: dict[str, list[Any]], given: dict[str, Any], reason: str
 ) -> None:
     """The error names the row by its number among all rows, and nothing of its Arrow batch is written."""

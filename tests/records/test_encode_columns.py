@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.errors import CorruptBatch, RecordTooLarge
+from kafka_lagoon.errors import RecordTooLarge, RowRefused
 from kafka_lagoon.records import encode_columns
 from kafka_lagoon.records.compressing import CODECS, NONE, compress
 from kafka_lagoon.records.encode_columns import ColumnEncoder, EncodedBatch, RecordColumns
@@ -182,7 +182,7 @@ def test_headers_that_nobody_sees() -> None:
     (batch,) = ColumnEncoder().encode(RecordColumns(headers=lists))
     assert [one.headers for one in records(header(bytes(batch.data)))] == [(), ((b"a", None),)]
     for broken in ([[], [None]], [[{"key": "a", "value": b""}], [{"key": None, "value": b""}]]):
-        with pytest.raises(CorruptBatch, match="row 1 has a header without a name"):
+        with pytest.raises(RowRefused, match="row 1: it has a header without a name"):
             RecordColumns(headers=pa.array(broken, pa.list_(kind)))
 
 

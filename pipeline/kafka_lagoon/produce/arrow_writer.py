@@ -119,8 +119,8 @@ class ArrowWriter:
 
         Columns are `key`, `value`, `headers`, and `timestamp_ms` or `timestamp`, as RecordColumns takes them; `topic` and
         `partition` unless they are given here. All may be missing; where there is no partition the key chooses it, and a record
-        without a timestamp gets the current time. RowRefused for a row that has no place, BrokerError for a topic that cannot
-        be described: before a row that comes with it is written.
+        without a timestamp gets the current time. RowRefused for a row that has no place or that no record can carry,
+        BrokerError for a topic that cannot be described: before a row that comes with it is written.
         """
         destination = (topic, partition)
         if self._collected and (destination != self._destination or arrow_batch.schema != self._collected[0].schema):
@@ -168,7 +168,7 @@ class ArrowWriter:
             self._rows_encoded += arrow_batch.num_rows
 
     def _encode(self, arrow_batch: pa.RecordBatch, topic: str | None, partition: int | None) -> None:
-        columns = _columns(arrow_batch, self._cluster.clock.now_ms())
+        columns = _columns(arrow_batch, self._cluster.clock.now_ms(), self._rows_encoded)
         given = _given_partitions(arrow_batch, partition, self._rows_encoded)
         groups = [
             (name, group)
@@ -250,16 +250,19 @@ class _Lane:
         return groups if rows is None else [(partition, rows[positions]) for partition, positions in groups]
 
 
-def _columns(arrow_batch: pa.RecordBatch, now_ms: int) -> RecordColumns:
+def _columns(arrow_batch: pa.RecordBatch, now_ms: int, first_row: int) -> RecordColumns:
     named = {name: arrow_batch.column(name) for name in arrow_batch.schema.names}
-    return RecordColumns(
-        key=named.get("key"),
-        value=named.get("value"),
-        headers=named.get("headers"),
-        timestamp_ms=named.get("timestamp_ms", named.get("timestamp")),
-        length=arrow_batch.num_rows,
-        default_timestamp_ms=now_ms,
-    )
+    try:
+        return RecordColumns(
+            key=named.get("key"),
+            value=named.get("value"),
+            headers=named.get("headers"),
+            timestamp_ms=named.get("timestamp_ms", named.get("timestamp")),
+            length=arrow_batch.num_rows,
+            default_timestamp_ms=now_ms,
+        )
+    except RowRefused as error:
+        raise RowRefused(first_row + error.row, error.reason) from error
 
 
 def _given_partitions(arrow_batch: pa.RecordBatch, partition: int | None, first_row: int) -> Numbers | None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafka_lagoon.errors import CorruptBatch, RecordTooLarge
+from kafka_lagoon.errors import RecordTooLarge, RowRefused
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.integers import MOST_INT32
 from kafka_lagoon.records import encode_layout as layout
@@ -62,7 +62,7 @@ class RecordColumns:
 
     Keys, values and the names and values of headers are binary or texts, `headers` a list of structs of `key` and `value`,
     `timestamp_ms` int64 or any timestamp; `length` is needed where there is none of them. Records without a timestamp get
-    `default_timestamp_ms`. CorruptBatch for a header without a name, which no record can carry.
+    `default_timestamp_ms`. RowRefused for a header without a name, which no record can carry.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ def _refuse_nameless(headers: pa.Array) -> None:
     if names.null_count:
         rows = pc.list_parent_indices(headers)
         row = rows[pc.index(pc.is_null(names), True).as_py()].as_py()
-        raise CorruptBatch("CORRUPT_BATCH", f"row {row} has a header without a name")
+        raise RowRefused(row, "it has a header without a name")
 
 
 class ColumnEncoder:
