@@ -335,6 +335,16 @@ def test_a_deleted_topic(state: FakeCluster, connect: Connect, version: int) -> 
     assert read(cluster, planned)[1].failure == "TOPIC_DELETED"
 
 
+def test_a_topic_that_is_deleted_before_its_leader_is_known(state: FakeCluster, connect: Connect) -> None:
+    """A task that starts after the deletion finds no leader, and ends by the same reason as one that had one."""
+    fill(state)
+    planned = split(state)
+    del state.topics["t"]
+    cluster = connect()
+    assert cluster.leader_of(planned.topic_partition) is None
+    assert read(cluster, planned)[1].failure == "TOPIC_DELETED"
+
+
 @pytest.mark.parametrize("code", [0, 3])
 def test_a_broker_that_says_alone_that_the_topic_ended(state: FakeCluster, connect: Connect, code: int) -> None:
     """If only one broker reports a deletion or another id, the split stops with the leader's error."""

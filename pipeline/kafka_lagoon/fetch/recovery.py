@@ -25,6 +25,7 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import (
     FENCED_LEADER_EPOCH,
     INCONSISTENT_TOPIC_ID,
+    LEADER_NOT_AVAILABLE,
     NOT_LEADER_OR_FOLLOWER,
     OFFSET_OUT_OF_RANGE,
     UNKNOWN_TOPIC_ID,
@@ -39,7 +40,8 @@ from kafka_lagoon.wire.primitives import uuid_text
 NO_PROGRESS, THROTTLED, BATCH_TOO_LARGE, CORRUPT_LOG = "NO_PROGRESS", "THROTTLED", "BATCH_TOO_LARGE", "CORRUPT_LOG"
 
 _MOVED = frozenset({NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH})
-_NO_TOPIC = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID})
+# A partition without a leader may be one of a topic that was deleted before its leader was looked up.
+_NO_TOPIC = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID, LEADER_NOT_AVAILABLE})
 # Names of failures without a code that may pass.
 _PASSING = frozenset({"CONNECTION_LOST", "CONNECTION_FAILED", "DEADLINE_PASSED", "THROTTLED"})
 _CONFIRMATIONS = 3  # equal answers in a row before every broker is asked, or an empty answer is believed
