@@ -89,6 +89,23 @@ def test_large_batches_are_asked_for_again(state: FakeCluster, connect: Callable
     assert [len(request.topics[0].partitions) for request in state.fetches] == [2, 1]
 
 
+def test_the_largest_batches_are_requested_alone(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """Batches above the largest limit of bytes are found too, however many positions of a leader wait for theirs."""
+    for partition in state.topics["t"].partitions:
+        partition.leader_id = 1
+        partition.log = [timed(0, 5_000, 1, LARGE * 4)]
+        partition.high_watermark = 1
+    answers = ask(connect(), *(position(number, 0) for number in range(6)))
+    assert [(one.timestamp_ms, one.problem) for one in answers] == [(5_000, None)] * 6
+
+
+def test_an_answer_that_is_too_large_is_requested_alone(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """A batch that no answer may have is unreadable; other positions of its leader have their records."""
+    state.topics["t"].partitions[0].log = [timed(0, 5_000, 1, LARGE)]
+    answers = ask(connect(receive_message_max_bytes=100_000), position(0, 0), position(3, 2))
+    assert [(one.timestamp_ms, one.problem) for one in answers] == [(None, "PROTOCOL_ERROR"), (1_020, None)]
+
+
 def test_the_budget(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
     """A position that would exceed the limit is not read; positions are read in order."""
     for partition in state.topics["t"].partitions:
@@ -180,6 +197,18 @@ def test_brokers_of_any_release(state: FakeCluster, connect: Callable[..., Clust
     assert {version for _, key, version in state.requests if key == FETCH.key} == {highest}
 
 
+def test_topics_without_ids_are_requested_by_name(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """During an upgrade brokers already take ids, and do not yet give any."""
+    state.add_topic("u", 1, end=0)
+    state.topics["u"].partitions[0].append(timed(0, 7_000))
+    for topic in state.topics.values():
+        topic.topic_id = bytes(16)
+    cluster = connect()
+    cluster.refresh(("t", "u"), Deadline.after(CLOCK, 5_000))
+    answers = ask(cluster, position(0, 0), Position("u", 0, 0, -1, False, 1))
+    assert [one.timestamp_ms for one in answers] == [1_000, 7_000]
+
+
 def test_an_epoch_that_the_leader_has_forgotten(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
     """The position is requested again without the epoch."""
 
@@ -191,6 +220,8 @@ def test_an_epoch_that_the_leader_has_forgotten(state: FakeCluster, connect: Cal
 
     state.faults.append(Fault(FETCH.key, Altered(forgotten)))
     assert ask(connect(), position(0, 3, last_epoch=0))[0].timestamp_ms == 1_030
+    epochs = [request.topics[0].partitions[0].last_fetched_epoch for request in state.fetches]
+    assert epochs == [0, -1]
 
 
 def test_failures_are_unreadable(connect: Callable[..., Cluster]) -> None:
