@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, list_offsets
-from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.cluster import Cluster, metadata_request
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ClusterRefused, ConfigError, ConnectionFailed, UnsupportedVersion
@@ -106,6 +106,19 @@ def test_a_dead_bootstrap_server_does_not_matter(state: FakeCluster, brokers: di
     deadline = Deadline.after(CLOCK, 5_000)
     with Cluster.connect(short_timeouts(state, bootstrap_servers=servers), CLOCK, RequestStats(), deadline) as cluster:
         assert sorted(cluster.brokers) == [1, 2, 3]
+
+
+def test_bootstrap_servers_that_close_connections_are_asked_again(state: FakeCluster, connect: Connect) -> None:
+    """A broker that stops or starts closes a connection before it answers, and may answer the next time."""
+    attempts = 3  # at each of the three servers, one after the other
+    state.faults.append(Fault(METADATA.key, Close(), times=3 * attempts))
+    assert sorted(connect().brokers) == [1, 2, 3]
+
+
+def test_asking_for_a_topic_does_not_create_it() -> None:
+    """Brokers create a topic that is asked for, by default, unless the request says otherwise."""
+    assert metadata_request({"orders"}).allow_auto_topic_creation is False
+    assert metadata_request(None).allow_auto_topic_creation is False
 
 
 def test_asking_for_everything_creates_nothing(state: FakeCluster, connect: Connect) -> None:

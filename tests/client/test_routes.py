@@ -34,6 +34,11 @@ def soon() -> Deadline:
     return Deadline.after(CLOCK, 2_000)
 
 
+def by_any(cluster: Cluster) -> ByAny:
+    """Make a route whose scopes do not matter."""
+    return ByAny(cluster, Scope.topic)
+
+
 def requests(state: FakeCluster, refresh: Callable[[], None]) -> list[int]:
     """Return the APIs of the requests that a refresh sends, without those that open a connection."""
     before = len(state.requests)
@@ -142,6 +147,20 @@ def test_brokers_go_to_themselves(state: FakeCluster, connect: Connect) -> None:
     assert requests(state, lambda: route.refresh([2], soon())) == [METADATA.key]
     assert route.node_of(2) is None
     assert route.scope_of(2) == Scope.broker(2)
+
+
+@pytest.mark.parametrize(
+    ("route", "item"), [(ByLeader, ORDERS), (ByCoordinator, "g"), (ByController, "x"), (ByBroker, 0), (by_any, "x")]
+)
+def test_broker_0_is_a_broker(state: FakeCluster, connect: Connect, route: Any, item: Any) -> None:
+    """Kafka numbers brokers from 0."""
+    cluster = connect()
+    state.addresses = {node_id - 1: address for node_id, address in state.addresses.items()}
+    state.controller_id = state.topics["orders"].partitions[0].leader_id = 0
+    state.groups["g"] = FakeGroup(coordinator_id=0)
+    cluster.refresh(None, soon())
+    cluster.find_coordinators(["g"], soon())
+    assert route(cluster).node_of(item) == 0
 
 
 @pytest.mark.parametrize(("route", "item"), [(ByLeader, ORDERS), (ByCoordinator, "g"), (ByController, "x")])

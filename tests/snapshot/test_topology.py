@@ -260,6 +260,22 @@ def test_brokers_that_two_of_three_name(state: FakeCluster, connect: Callable[[]
     assert {one.node_id for one in topology.metadata.brokers} == set(cluster.brokers) == {1, 2, 3}
 
 
+def test_topics_beside_those_that_changed_are_whole(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """A deleted topic keeps its row, and topics that are listed after it are as later answers describe them."""
+    for name in ("second", "third", "last"):
+        state.add_topic(name, 2)
+    cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
+    before = read_topology(cluster, None, deadline)
+    del state.topics["orders"]
+    for partition in state.topics["last"].partitions:
+        partition.isr = (1,)
+    topology, _ = check_again(cluster, before, deadline)
+    rows = {(row.topic, row.partition): (row.isr, row.problem) for row in partition_rows(topology, NOT_READ)}
+    assert {topic for topic, _ in rows} == {"orders", "second", "third", "last"}
+    assert {isr for (topic, _), (isr, _) in rows.items() if topic == "last"} == {(1,)}
+    assert {topic for (topic, _), (_, problem) in rows.items() if problem} == {"orders"}
+
+
 def test_partitions_that_were_added_meanwhile(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
     """The topic says so and has no number of partitions; rows of partitions are those whose offsets were read."""
     cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
@@ -353,6 +369,16 @@ def test_offline_replicas_that_brokers_do_not_return_are_null(
     state.highest[METADATA.key] = version
     topology = read_topology(connect(), None, Deadline.after(CLOCK, 5_000))
     assert {row.offline_replicas for row in partition_rows(topology, NOT_READ)} == {offline}
+
+
+def test_offline_replicas_during_an_upgrade_are_null(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """If one of the brokers that described topics is too old, an empty list may be its answer."""
+    cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
+    cluster.refresh(None, deadline)
+    state.highest[METADATA.key] = 4
+    cluster.refresh_elsewhere((), deadline)
+    topology = read_topology(cluster, None, deadline)
+    assert {row.offline_replicas for row in partition_rows(topology, NOT_READ)} == {None}
 
 
 def test_only_named_topics_are_read(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
