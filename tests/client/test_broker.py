@@ -112,6 +112,18 @@ def test_a_response_that_is_too_large(state: FakeCluster, connect: Callable[...,
     assert not broker.failing
 
 
+def test_calls_behind_a_response_that_is_too_large(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """One that was sent, and must be sent once, has the error too; one that was not sent yet is sent, and has its answer."""
+    state.topics["orders"].partitions[0].high_watermark = 0
+    state.topics["orders"].partitions[0].append(batch(0, [bytes(100_000)]))
+    settings = {"receive_message_max_bytes": 50_000, "max_in_flight_requests_per_connection": 2}
+    broker = connect(**settings).brokers[1]
+    once = Call(METADATA, metadata_request(()), CREATES_NOTHING, once=True)
+    replies = broker.ask_all([Call(FETCH, EVERYTHING, BY_NAME), once, once, once], Deadline.after(CLOCK, 30_000))
+    assert [may_have_arrived(reply.outcome) for reply in replies] == [True, True, False, False]
+    assert [isinstance(reply.outcome, MetadataResponse) for reply in replies] == [False, False, True, True]
+
+
 def test_a_connection_that_was_idle(connect: Callable[..., Cluster]) -> None:
     """Brokers close idle connections: a request that is sent once gets a new one after minutes, as after a long confirmation."""
     broker = connect().brokers[1]

@@ -276,6 +276,21 @@ def test_a_broker_that_dies_costs_its_own_partitions(
     assert {failure.name for failure in gathered.failures.values()} <= {"CONNECTION_FAILED", "CONNECTION_LOST"}
 
 
+def test_leaders_that_take_over_from_a_broker_that_dies(
+    state: FakeCluster, brokers: dict[int, FakeBroker], connect: Connect
+) -> None:
+    """They are looked up after the connection to the former leader is lost, and have the answers."""
+    cluster = connect()
+    cluster.refresh(None, soon())
+    for partition in state.topics["orders"].partitions:
+        if partition.leader_id == 2:
+            partition.leader_id, partition.leader_epoch = 3, partition.leader_epoch + 1
+    brokers[2].die()
+    gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
+    assert not gathered.failures
+    assert {source.node_id for source in gathered.sources.values()} == {1, 3}
+
+
 @pytest.mark.parametrize(
     ("address", "reason"),
     [

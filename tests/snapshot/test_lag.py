@@ -223,6 +223,14 @@ def test_a_pending_transaction_keeps_the_older_commit() -> None:
     assert (row.lag, row.lag_basis, row.problem) == (4, "committed", "UNSTABLE_OFFSET_COMMIT")
 
 
+def test_a_problem_of_one_commit_is_not_lost_among_others() -> None:
+    """Other partitions of the group have none."""
+    commits = [commit("a", 0, 1), commit("a", 1, 1, "UNSTABLE_OFFSET_COMMIT"), commit("b", 0, 1)]
+    ends = [end("a", 0, 5), end("a", 1, 5), end("b", 0, 5)]
+    assert [row.problem for row in rows(commits, ends)] == [None, "UNSTABLE_OFFSET_COMMIT", None]
+    assert [row.lag for row in rows(commits, ends)] == [4, 4, 4]
+
+
 partitions = st.sets(st.tuples(st.sampled_from(["a", "b", "gone"]), st.integers(0, 3)), max_size=8)
 
 

@@ -19,6 +19,7 @@ from kafka_lagoon.protocol.messages.metadata import (
 )
 from kafka_lagoon.snapshot.chosen_names import Names
 from kafka_lagoon.snapshot.topology import (
+    DISPUTED,
     NOT_DESCRIBED,
     NOT_IN_METADATA,
     PARTITIONS_ADDED,
@@ -298,6 +299,18 @@ def test_a_change_meanwhile_is_believed(state: FakeCluster, connect: Callable[[]
     topology, _ = check_again(cluster, before, deadline)
     assert [one.isr_nodes for one in topology.metadata.topics[0].partitions[:2]] == [(1,), (1,)]
     assert topology.disputed == {("orders", 0)}
+    problems = [row.problem for row in partition_rows(topology, NOT_READ)]
+    assert problems == [DISPUTED, *[None] * (len(problems) - 1)]
+
+
+def test_metadata_that_no_broker_repeats(state: FakeCluster, connect: Callable[[], Cluster]) -> None:
+    """The snapshot goes on with the topology that it has, and says that it was not compared."""
+    cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
+    before = read_topology(cluster, None, deadline)
+    state.faults.append(Fault(METADATA.key, Altered(lambda answer: replace(answer, brokers=())), times=1_000))
+    topology, failures = check_again(cluster, before, Deadline.after(CLOCK, 500))
+    assert list(topic_rows(topology)) == list(topic_rows(before))
+    assert [(one.api, one.name, one.scope.name) for one in failures] == [("Metadata", "CONNECTION_FAILED", "all topics")]
 
 
 def description_of(broker: DescribeClusterBroker) -> DescribeClusterResponse:
