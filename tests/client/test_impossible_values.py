@@ -16,6 +16,12 @@ from kafka_lagoon.protocol.messages.consumer_group_describe import (
     DescribedConsumerMember,
 )
 from kafka_lagoon.protocol.messages.describe_cluster import DescribeClusterResponse
+from kafka_lagoon.protocol.messages.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
 from kafka_lagoon.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsResponsePartition,
@@ -60,6 +66,20 @@ def test_in_columns(offset: int) -> None:
     answers = [ListOffsetsResponsePartition(partition_index=number, offset=offset) for number in range(3)]
     topics = by_column([ListOffsetsResponseTopic(name="t", partitions=answers)], ListOffsetsResponseTopic)
     assert bool(impossible_value(ListOffsetsResponse(topics=topics))) == (offset < -1)
+
+
+@pytest.mark.parametrize("end_offset", [0, -1, -2])
+def test_in_a_message_of_a_message(end_offset: int) -> None:
+    """The end at which a leader's log diverges is no list, and is looked at too."""
+    partition = PartitionData(
+        partition_index=0,
+        error_code=0,
+        high_watermark=5,
+        records=None,
+        diverging_epoch=EpochEndOffset(epoch=0, end_offset=end_offset),
+    )
+    topic = FetchableTopicResponse(topic="t", partitions=(partition,))
+    assert bool(impossible_value(FetchResponse(responses=(topic,)))) == (end_offset < -1)
 
 
 @pytest.mark.parametrize(("epoch", "lowest"), [(-1, None), (-2, None), (-3, -3)])

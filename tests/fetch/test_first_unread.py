@@ -181,6 +181,14 @@ def test_a_truncated_log(state: FakeCluster, connect: Callable[..., Cluster]) ->
     assert ask(connect(), position(0, 4, last_epoch=3))[0].outcome is FirstUnreadOutcome.RECORD
 
 
+def test_a_log_without_any_earlier_epoch(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
+    """The log was truncated to its start, as after an unclean election of an empty replica: none of it is what was read."""
+    log = state.topics["t"].partitions[0]
+    log.epoch_ends, log.leader_epoch = {4: 10}, 4
+    (answer,) = ask(connect(), position(0, 6, last_epoch=3))
+    assert (answer.outcome, answer.problem) == (FirstUnreadOutcome.UNREADABLE, "LOG_TRUNCATED")
+
+
 def test_an_epoch_without_records(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
     """Compaction removed all records of the commit's epoch, and the log goes on beyond the commit: nothing was truncated."""
     log = state.topics["t"].partitions[0]

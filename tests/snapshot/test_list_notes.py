@@ -127,6 +127,9 @@ SEEN = "orders"  # the topic that brokers describe to us
         pytest.param(
             0, [acl(acls.READ, name="orders-", pattern=acls.PREFIXED, principal=OTHER)], False, id="no prefix"
         ),
+        pytest.param(
+            0, [acl(acls.READ, name="*", pattern=acls.PREFIXED, principal=OTHER)], False, id="names that begin with *"
+        ),
         pytest.param(0, [], True, id="a topic without ACLs where no topic has any"),
         pytest.param(
             ALTER, [acl(acls.ALTER, principal=OTHER, **ON_CLUSTER), HIDDEN, OURS_ON_SEEN], True, id="super user"

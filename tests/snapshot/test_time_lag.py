@@ -207,6 +207,27 @@ def test_tiered_storage_is_known_from_the_offsets() -> None:
     assert local_starts(offsets) == {TopicPartition("t", 1): 8}
 
 
+@pytest.mark.parametrize("most", [None, 2])
+def test_beside_tiered_storage_records_are_read(most: int | None) -> None:
+    """Offsets from the local start on, and those of other partitions, are measured, also where the number is limited."""
+    requested: list[Position] = []
+
+    def measure(positions: Sequence[Position]) -> UnreadRecords:
+        requested.extend(positions)
+        return UnreadRecords(first=dict.fromkeys(positions, RECORD), failures=(), bytes_fetched=0)
+
+    rows = [
+        behind(group_id="a", committed_offset=offset, lag=9 - offset, partition=partition)
+        for partition, offset in ((0, 4), (0, 5), (0, 6), (1, 7))
+    ]
+    tiered = {TopicPartition("t", 0): 6}
+    given = Joined(ConsumerLagRow, rows)
+    timed_lag = with_time_lag(given, [None] * 4, tiered, measure if most is None else Limited(measure, most))
+    problems = [one.time_lag_problem for one in timed_lag.rows]
+    assert problems == ["IN_TIERED_STORAGE", "IN_TIERED_STORAGE", None, None]
+    assert [(one.partition, one.offset) for one in requested] == [(0, 6), (1, 7)]
+
+
 def captured(state: FakeCluster) -> Snapshot:
     """Take a snapshot with time lag, fetched by the driver."""
     with fake_cluster(state):

@@ -144,6 +144,18 @@ def test_a_rack_that_is_unknown() -> None:
     assert partition(replica_nodes=(1, 9)).rack_count is None
 
 
+def test_partitions_in_any_order() -> None:
+    """Rows are in the order of partitions, each with its own values; a topic has the replication factor of partition 0."""
+    some = tuple(
+        MetadataPartition(partition_index=number, leader_id=leader, replica_nodes=replicas, isr_nodes=replicas)
+        for number, leader, replicas in ((1, 2, (2, 1, 3)), (2, 3, (3,)), (0, 1, (1, 2)))
+    )
+    topology = topology_of(MetadataResponse(topics=(MetadataTopic(name="orders", partitions=some),)))
+    rows = [(row.partition, row.leader_id, row.replicas) for row in partition_rows(topology, NOT_READ)]
+    assert rows == [(0, 1, (1, 2)), (1, 2, (2, 1, 3)), (2, 3, (3,))]
+    assert [(row.partitions, row.replication_factor) for row in topic_rows(topology)] == [(3, 2)]
+
+
 def test_a_topic_that_is_hidden() -> None:
     """Its row has only the name and the reason."""
     response = MetadataResponse(topics=(MetadataTopic(name="secret", error_code=REFUSED),))
