@@ -322,7 +322,9 @@ def test_metadata_that_no_broker_repeats(state: FakeCluster, connect: Callable[[
     state.faults.append(Fault(METADATA.key, Altered(lambda answer: replace(answer, brokers=())), times=1_000))
     topology, failures = check_again(cluster, before, Deadline.after(CLOCK, 500))
     assert list(topic_rows(topology)) == list(topic_rows(before))
-    assert [(one.api, one.name, one.scope.name) for one in failures] == [("Metadata", "CONNECTION_FAILED", "all topics")]
+    assert [(one.api, one.name, one.scope.name) for one in failures] == [
+        ("Metadata", "CONNECTION_FAILED", "all topics")
+    ]
 
 
 def description_of(broker: DescribeClusterBroker) -> DescribeClusterResponse:
