@@ -119,6 +119,14 @@ def test_the_budget(state: FakeCluster, connect: Callable[..., Cluster]) -> None
     assert ask(connect(), position(0, 0), max_bytes=100)[0].outcome is FirstUnreadOutcome.NOT_READ
 
 
+def test_a_deadline_that_has_passed(connect: Callable[..., Cluster]) -> None:
+    """Positions that are not read say that time ended, and not that bytes did."""
+    unread = first_unread(connect(), [position(0, 0)], MANY, Deadline.after(CLOCK, 0))
+    assert [(one.outcome, one.problem) for one in unread.first.values()] == [
+        (FirstUnreadOutcome.NOT_READ, "DEADLINE_PASSED")
+    ]
+
+
 def test_gaps_and_aborted_transactions(state: FakeCluster, connect: Callable[..., Cluster]) -> None:
     """The first record after the gap is found; a position before a marker at the end has no unread record."""
     first, second, *_ = state.topics["t"].partitions
