@@ -10,11 +10,11 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.arrow_files import file_system
-from kafka_lagoon.delta.hadoop_s3 import s3_access
+from kafka_lagoon.delta.hadoop_s3 import refuse_encryption, s3_access
 from kafka_lagoon.delta.kernel import start
 from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.storage import Storage
-from kafka_lagoon.errors import TableError
+from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.jars.ivy import spark_jars_folder
 from kafka_lagoon.jars.java import java_path
 from tests.certificates import ROOT, SERVER
@@ -83,6 +83,18 @@ def test_a_bucket_that_s3a_does_not_open_is_named(spark: SparkSession, bucket: O
     """One line with the URL and Hadoop's reason."""
     with pytest.raises(TableError, match=r"^s3a://faulty/lake: .*no\.such\.Provider"):
         access_to(spark, bucket, "faulty", aws_credentials_provider="no.such.Provider")
+
+
+def test_an_encryption_that_arrow_cannot_ask_for_is_refused(spark: SparkSession, bucket: ObjectStore) -> None:
+    """Records would be stored without the key of the settings; Amazon's own encryption (SSE-S3) they have anyway."""
+    storage = start(spark).storage
+    given = {"encryption_algorithm": "SSE-KMS", "encryption_key": "arn:aws:kms:eu-west-3:123456789012:key/1"}
+    access_to(spark, bucket, "own-key", **given)
+    with pytest.raises(ConfigError, match=r"encryption\.algorithm is SSE-KMS, .* to s3a://own-key/lake without it"):
+        refuse_encryption(storage, "s3a://own-key/lake")
+    access_to(spark, bucket, "amazons-key", encryption_algorithm="AES256")
+    for url in ("s3a://amazons-key/lake", f"s3a://{BUCKET}/lake", "file:/tmp/lake"):
+        refuse_encryption(storage, url)
 
 
 @pytest.mark.proof

@@ -111,6 +111,23 @@ def without_spark(
 
 
 @pytest.mark.proof
+@pytest.mark.java
+def test_records_are_not_stored_without_the_encryption_of_the_settings(kafka: LocalKafka, tmp_path: Path) -> None:
+    """Arrow cannot ask for a key, so an ingest writes no file of records."""
+    create_topics(kafka.bootstrap_servers, [NewTopic("encrypted", 1, 1)])
+    produce(kafka.bootstrap_servers, "encrypted", 10)
+    with object_store(tmp_path) as store:
+        conf, location = store.spark_conf(tmp_path / "conf"), a_lake()
+        with (conf / "spark-defaults.conf").open("a") as defaults:
+            defaults.write("spark.hadoop.fs.s3a.encryption.algorithm SSE-KMS\n")
+        of_lake = ("--warehouse", location, "--set", f"kafka.bootstrap_servers={kafka.bootstrap_servers}")
+        refused = lagoon("ingest", "--topics", "encrypted", *of_lake, SPARK_CONF_DIR=str(conf))
+        assert refused.returncode == 2
+        assert "fs.s3a.encryption.algorithm is SSE-KMS" in refused.stderr
+        assert not [key for key in store.keys("") if key.endswith(".parquet")]
+
+
+@pytest.mark.proof
 def test_a_bucket_with_sessions_of_spark(kafka: LocalKafka, tmp_path: Path) -> None:
     """Runs that need Spark bring Hadoop's jars, too: restores, ingests on executors, queries and maintenance."""
     create_topics(kafka.bootstrap_servers, [NewTopic("with-spark", 3, 1)])

@@ -9,9 +9,11 @@ from typing import Any
 
 from kafka_lagoon.delta.s3_access import S3Access
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, reason
-from kafka_lagoon.errors import TableError
+from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.secret import Secret
 
+# Amazon encrypts in this way (SSE-S3) what nobody asks to be encrypted in another. Arrow cannot ask.
+_AS_BY_DEFAULT = ("", "AES256")
 _OF_THE_MACHINE = ("software.amazon.awssdk.", "org.apache.hadoop.fs.s3a.auth.IAMInstanceCredentialsProvider")
 
 
@@ -36,6 +38,24 @@ def s3_access(storage: Storage, url: str) -> S3Access | None:
         )
     except JAVA_ERRORS as error:
         raise TableError(f"{url}: {reason(error)}") from error
+
+
+def refuse_encryption(storage: Storage, url: str) -> None:
+    """ConfigError if Hadoop's settings ask for an encryption that objects written by Arrow would not have.
+
+    TableError as `s3_access`.
+    """
+    if not url.startswith("s3"):
+        return
+    try:
+        files = storage.jvm.org.apache.hadoop.fs.Path(url).getFileSystem(storage.conf)
+        algorithm = str(files.getConf().get("fs.s3a.encryption.algorithm", "") or "").strip()
+    except JAVA_ERRORS as error:
+        raise TableError(f"{url}: {reason(error)}") from error
+    if algorithm.upper() not in _AS_BY_DEFAULT:
+        why = f"fs.s3a.encryption.algorithm is {algorithm}, and Arrow would write files of records to {url} without it"
+        cure = 'leave it out if the bucket has it by default, or set records.writer = "spark", with records.staging elsewhere'
+        raise ConfigError([f"records.writer: {why}: {cure}"])
 
 
 def _credentials(files: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.executors import parallelism, refuse_alone
-from kafka_lagoon.delta.hadoop_s3 import s3_access
+from kafka_lagoon.delta.hadoop_s3 import refuse_encryption, s3_access
 from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, LONGEST_COMMIT_WAIT_MS, Warehouse
 from kafka_lagoon.errors import RangesPending, TableError
 from kafka_lagoon.fetch.accounting import Reconciled, RunIdentity, is_loss, reconcile
@@ -126,8 +126,9 @@ def ingest(
     note, or None: about changes of others to the tables, ranges that the next run has to commit, losses that it reports again,
     and topics that this user may not see.
 
-    ConfigError for topics and offsets that do not exist, LockHeld if another run holds the lock. After a TableError readers
-    see nothing of this run, unless the error says that it is committed.
+    ConfigError for topics and offsets that do not exist, and if the records would lack an encryption that Hadoop's settings ask
+    for; LockHeld if another run holds the lock. After a TableError readers see nothing of this run, unless the error says that
+    it is committed.
     """
     clock, limits = context.clock, context.settings.ingest
     started = clock.monotonic()
@@ -140,6 +141,7 @@ def ingest(
 
         def archive() -> str | None:
             with lock_archive(context.warehouse, context.settings, cluster_id, clock, after_restore) as lock:
+                refuse_encryption(lock.warehouse.kernel.storage, lock.root)
                 progress.step("plan", len(lock.topics))
                 planned = plans.beginning_at(lock.topics)
                 archived = archive_new_records(
