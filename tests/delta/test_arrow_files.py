@@ -1,9 +1,13 @@
 """Hadoop's URLs name the same places for Arrow, and a store may be slow."""
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -68,3 +72,22 @@ def test_a_store_may_be_slow(refused: int, pause_s: float) -> None:
         access = S3Access(region="eu-west-3", endpoint=endpoint, scheme="http", path_style=True, **keys)
         files, path = file_system("s3a://bucket/object", access)
         assert files.get_file_info(path).size == 7
+
+
+_READING = """
+from kafka_lagoon.delta.arrow_files import arrow_file
+try:
+    arrow_file("abfss://lake@devstoreaccount1.dfs.core.windows.net/records/a file.parquet")
+except Exception as error:
+    print(error)
+"""
+
+
+def test_reading_from_azure_without_credentials_fails_without_ending_the_process(tmp_path: Path) -> None:
+    """Arrow itself calls abort, and Spark says only that a Python worker crashed."""
+    environ = {"PATH": "", "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", _READING], env=environ, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "devstoreaccount1" in done.stdout

@@ -36,8 +36,11 @@ def file_system(url: str, access: "S3Access | None" = None) -> tuple[Any, str]:
 
 
 def arrow_file(url: str, access: "S3Access | None" = None) -> Any:
-    """Open a data file for reading; OSError if that fails."""
+    """Open a data file for reading; OSError, ArrowException or TableError if that fails."""
     files, path = file_system(url, access)
+    if url.startswith("abfs"):
+        # To open a file without a token of Azure ends the whole process (pyarrow 26: an exception of C++ that nothing catches).
+        files.get_file_info(path)
     return files.open_input_file(path)
 
 
