@@ -75,7 +75,7 @@ def server(brokers: dict[int, FakeBroker], monkeypatch: pytest.MonkeyPatch) -> s
 def test_topics_are_created_deleted_and_extended(
     state: FakeCluster, server: str, capsys: Output, call: str, exit_code: int, topics: dict[str, int], reason: str
 ) -> None:
-    """What is not as the verb needs it is a failure, beside the topics that are altered."""
+    """A topic that is not as the verb needs it is a failure, beside the topics that are altered."""
     state.topics = {"orders": state.topics["orders"]}
     assert main(["admin", *call.split(), "-b", server, "--yes"]) == exit_code
     assert {name: len(topic.partitions) for name, topic in state.topics.items()} == topics

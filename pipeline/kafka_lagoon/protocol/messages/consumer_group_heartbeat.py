@@ -58,7 +58,7 @@ class ConsumerGroupHeartbeatResponse:
     error_code: Int16
     error_message: String | None = wire(default=None)
     member_id: String | None = wire(default=None)
-    member_epoch: Int32
+    member_epoch: Int32 = wire(least=LEAVE_FOR_NOW)
     heartbeat_interval_ms: Int32
     assignment: ConsumerHeartbeatAssignment | None = wire(default=None)
 

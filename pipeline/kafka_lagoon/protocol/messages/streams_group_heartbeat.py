@@ -159,7 +159,7 @@ class StreamsGroupHeartbeatResponse:
     error_code: Int16
     error_message: String | None = wire(default=None)
     member_id: String
-    member_epoch: Int32
+    member_epoch: Int32 = wire(least=LEAVE_FOR_NOW)
     heartbeat_interval_ms: Int32
     acceptable_recovery_lag_legacy: Int32 = wire(until=0)
     task_offset_interval_ms: Int32  # how often to tell offsets of tasks
