@@ -95,13 +95,6 @@ def test_a_field_with_another_least_number(epoch: int, lowest: int | None) -> No
 def test_fields_that_may_be_negative() -> None:
     """Bits of operations that were not requested, and times that producers chose, are no fault."""
     assert impossible_value(DescribeClusterResponse(cluster_authorized_operations=NOT_ASKED)) is None
-
-
-def test_a_static_member_that_leaves_for_now() -> None:
-    """Its epoch is -2 also in the answer to its last heartbeat."""
-    fields: dict[str, Any] = {"throttle_time_ms": 0, "error_code": 0, "member_id": "m", "heartbeat_interval_ms": 0}
-    assert impossible_value(ConsumerGroupHeartbeatResponse(member_epoch=LEAVE_FOR_NOW, **fields)) is None
-    assert impossible_value(ConsumerGroupHeartbeatResponse(member_epoch=LEAVE_FOR_NOW - 1, **fields))
     answers = (ListOffsetsResponsePartition(partition_index=0, timestamp=-5),)
     assert (
         impossible_value(ListOffsetsResponse(topics=(ListOffsetsResponseTopic(name="t", partitions=answers),))) is None
@@ -124,3 +117,10 @@ def test_another_broker_is_asked(state: FakeCluster, connect: Callable[[], Clust
     (topic,) = cluster.refresh({"orders"}, Deadline.after(CLOCK, 5_000)).topics
     assert len(topic.partitions) == len(state.topics["orders"].partitions)
     assert cluster.answered_by == cluster.brokers[2].address
+
+
+def test_a_static_member_that_leaves_for_now() -> None:
+    """Its epoch is -2 also in the answer to its last heartbeat."""
+    fields: dict[str, Any] = {"throttle_time_ms": 0, "error_code": 0, "member_id": "m", "heartbeat_interval_ms": 0}
+    assert impossible_value(ConsumerGroupHeartbeatResponse(member_epoch=LEAVE_FOR_NOW, **fields)) is None
+    assert impossible_value(ConsumerGroupHeartbeatResponse(member_epoch=LEAVE_FOR_NOW - 1, **fields))
