@@ -36,6 +36,7 @@ from kafka_lagoon.protocol.messages.streams_group_describe import (
     STREAMS_GROUP_DESCRIBE,
     DescribedStreamsGroup,
     StreamsGroupDescribeRequest,
+    topics_read,
 )
 from kafka_lagoon.wire.schema import Api
 
@@ -258,8 +259,7 @@ def _topology_fault(group: DescribedStreamsGroup) -> Contradiction | None:
     """A topology that has something twice, or that lacks subtopologies whose tasks the members of a stable group have."""
     parts = (group.topology.subtopologies if group.topology else None) or ()
     known = {part.subtopology_id for part in parts}
-    sources = [[*part.source_topics, *(topic.name for topic in part.repartition_source_topics)] for part in parts]
-    if len(known) < len(parts) or any(len(set(topics)) < len(topics) for topics in sources):
+    if len(known) < len(parts) or any(len(set(topics)) < len(topics) for topics in map(topics_read, parts)):
         return Contradiction()
     tasks = (task for member in group.members for name in _TASKS for task in getattr(member.assignment, name))
     if group.group_state == _STABLE and not known.issuperset(task.subtopology_id for task in tasks):

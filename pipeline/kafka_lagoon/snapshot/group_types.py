@@ -3,7 +3,7 @@
 All types have the same columns; a column that a type does not have is null.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from kafka_lagoon.admin.groups import CLASSIC, CONSUMER, STREAMS, Description, GroupListing
@@ -26,8 +26,8 @@ from kafka_lagoon.protocol.messages.share_group_describe import (
 from kafka_lagoon.protocol.messages.streams_group_describe import (
     DescribedStreamsGroup,
     DescribedStreamsMember,
-    DescribedSubtopology,
     DescribedTaskIds,
+    topics_read,
 )
 from kafka_lagoon.tables.cluster_rows import TopicPartitions
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow, GroupMemberRow, StreamsTasks
@@ -239,13 +239,8 @@ def streams_group(
     subtopologies = described.topology.subtopologies if described.topology else None
     if subtopologies is None:
         return row, [_streams_member(described.group_id, member, None, {}) for member in described.members]
-    sources = {part.subtopology_id: tuple(_sources(part)) for part in subtopologies}
+    sources = {part.subtopology_id: topics_read(part) for part in subtopologies}
     return row, [_streams_member(described.group_id, member, sources, partitions) for member in described.members]
-
-
-def _sources(subtopology: DescribedSubtopology) -> Iterator[str]:
-    yield from subtopology.source_topics
-    yield from (topic.name for topic in subtopology.repartition_source_topics)
 
 
 def _streams_member(

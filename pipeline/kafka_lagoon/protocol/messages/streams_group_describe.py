@@ -59,6 +59,11 @@ class DescribedSubtopology:
     repartition_source_topics: tuple[DescribedStreamsTopic, ...]
 
 
+def topics_read(subtopology: DescribedSubtopology) -> tuple[str, ...]:
+    """The topics that tasks of a subtopology read: its source topics, then its repartition topics."""
+    return (*subtopology.source_topics, *(topic.name for topic in subtopology.repartition_source_topics))
+
+
 @struct
 class DescribedTopology:
     """The topics of the application's subtopologies, and the version of the topology."""
