@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from kafka_lagoon.client.agreement import ask_two
+from kafka_lagoon.client.agreement import ask_two, asked_again, is_contradicted
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.client.metadata_checks import CONTRADICTION, NOT_RETURNED
-from kafka_lagoon.clock import Deadline, backoff
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.error_codes import error_code
 from kafka_lagoon.protocol.messages.describe_quorum import (
     DESCRIBE_QUORUM,
@@ -17,9 +17,6 @@ from kafka_lagoon.protocol.messages.describe_quorum import (
     QuorumRequestPartition,
     QuorumRequestTopic,
 )
-
-# Some 2.5 s in all by default: controllers begin an election after 2 s without a leader.
-_RETRIES = 5
 
 # What moves between two requests, and replicas that come and go.
 _MOVING = frozenset(
@@ -35,18 +32,18 @@ def describe_quorum(cluster: Cluster, deadline: Deadline) -> DescribeQuorumRespo
     """
     log = QuorumRequestTopic(topic_name=METADATA_TOPIC, partitions=(QuorumRequestPartition(partition_index=0),))
     request = DescribeQuorumRequest(topics=(log,))
-    pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
-    for retries_left in range(_RETRIES, -1, -1):
-        answer = ask_two(cluster, DESCRIBE_QUORUM, request, Scope.cluster(), deadline, own_fields=_MOVING)
-        if not (retries_left and _may_pass(answer) and deadline.pause(next(pauses))):
-            break
-    return answer
+    return asked_again(
+        cluster,
+        lambda: ask_two(cluster, DESCRIBE_QUORUM, request, Scope.cluster(), deadline, own_fields=_MOVING),
+        _may_pass,
+        deadline,
+    )
 
 
 def _may_pass(answer: DescribeQuorumResponse | Failure) -> bool:
     """True if the metadata log has an error that is retriable, or if brokers contradict each other."""
     if isinstance(answer, Failure):
-        return answer.name == CONTRADICTION
+        return is_contradicted(answer)
     return any(error_code(partition.error_code).retriable for partition in quorum_partitions(answer))
 
 

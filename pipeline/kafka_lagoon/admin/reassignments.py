@@ -5,13 +5,13 @@ The controller answers; under KRaft any broker passes the request on. The list n
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from kafka_lagoon.client.agreement import DIFFERENT, ask_cluster, confirmed
+from kafka_lagoon.client.agreement import DIFFERENT, ask_cluster, asked_again, confirmed, is_contradicted
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.client.metadata_checks import CONTRADICTION
 from kafka_lagoon.client.routes import ByController
 from kafka_lagoon.client.routing import ShardedRequest, gather
-from kafka_lagoon.clock import Deadline, backoff
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.alter_partition_reassignments import (
     ALTER_PARTITION_REASSIGNMENTS,
     AlterPartitionReassignmentsRequest,
@@ -27,7 +27,6 @@ from kafka_lagoon.protocol.messages.list_partition_reassignments import (
 from kafka_lagoon.topic_partition import TopicPartition
 
 _ALL = "all reassignments"
-_RETRIES = 5
 _CHUNK = 5_000  # each partition is a record of the metadata log, of which the controller takes 10,000 at once
 
 
@@ -43,13 +42,7 @@ def list_reassignments(cluster: Cluster, deadline: Deadline) -> ListPartitionRea
     Without KRaft only the controller answers, and is believed. Moves that end between the answers make them differ, so they
     are requested again.
     """
-    pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
-    for retries_left in range(_RETRIES, -1, -1):
-        listed = _listed(cluster, deadline)
-        is_contradicted = isinstance(listed, Failure) and listed.name == CONTRADICTION
-        if not (is_contradicted and retries_left and deadline.pause(next(pauses))):
-            break
-    return listed
+    return asked_again(cluster, lambda: _listed(cluster, deadline), is_contradicted, deadline)
 
 
 def _listed(cluster: Cluster, deadline: Deadline) -> ListPartitionReassignmentsResponse | Failure:

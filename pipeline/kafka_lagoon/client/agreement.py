@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure, refusal_name
 from kafka_lagoon.client.metadata_checks import CONTRADICTION
-from kafka_lagoon.clock import Deadline
+from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import BrokerError, ConnectionFailed, PipelineError, WireError
 from kafka_lagoon.protocol.error_codes import COORDINATOR_NOT_AVAILABLE, error_code
 from kafka_lagoon.protocol.messages.metadata import MetadataBroker, MetadataResponse, MetadataTopic
@@ -28,6 +28,8 @@ OF_GROUPS, OF_TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 DIFFERENT = "brokers answer it differently"
 COORDINATOR_MOVED = "COORDINATOR_MOVED"  # coordinators changed during the list, and again when it was repeated
 
+# Some 2.5 s in all by default: controllers begin an election after 2 s without a leader.
+_RETRIES = 5
 _PARTITION_INDEX = attrgetter("partition_index")
 _OF_ANSWERS = frozenset({"throttle_time_ms"})  # fields that are about the answer, and not about the cluster
 
@@ -98,6 +100,23 @@ def confirmed(
     if isinstance(third, Failure) or compared(third) not in (compared(first), compared(second)):
         return None
     return third
+
+
+def asked_again(
+    cluster: Cluster, ask: Callable[[], R | Failure], may_pass: Callable[[R | Failure], bool], deadline: Deadline
+) -> R | Failure:
+    """The first answer that `may_pass` does not take for one that changes in a moment, or the last of a few."""
+    pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
+    for retries_left in range(_RETRIES, -1, -1):
+        answer = ask()
+        if not (retries_left and may_pass(answer) and deadline.pause(next(pauses))):
+            break
+    return answer
+
+
+def is_contradicted(answer: object) -> bool:
+    """True for the failure of brokers that answer differently, or of an answer that contradicts itself."""
+    return isinstance(answer, Failure) and answer.name == CONTRADICTION
 
 
 def agreed_metadata(cluster: Cluster, topics: Collection[str] | None, deadline: Deadline) -> MetadataResponse:
