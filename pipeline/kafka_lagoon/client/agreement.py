@@ -17,7 +17,7 @@ from kafka_lagoon.client.metadata_checks import CONTRADICTION
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import BrokerError, ConnectionFailed, PipelineError, WireError
 from kafka_lagoon.protocol.error_codes import COORDINATOR_NOT_AVAILABLE, error_code
-from kafka_lagoon.protocol.messages.metadata import MetadataBroker, MetadataResponse, MetadataTopic
+from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataBroker, MetadataResponse, MetadataTopic
 from kafka_lagoon.wire.schema import Api, Versions
 
 K = TypeVar("K", bound=Hashable)
@@ -137,6 +137,11 @@ def agreed_metadata(cluster: Cluster, topics: Collection[str] | None, deadline: 
         brokers=brokers,
         topics=tuple(topic for topic in described if topic),
     )
+
+
+def refused_topics(topics: Iterable[MetadataTopic]) -> list[Failure]:
+    """The failures of topics that brokers do not describe."""
+    return [failure_of(METADATA, Scope.of_topic(one.name), one.error_code) for one in topics if one.error_code]
 
 
 def is_same_metadata(first: MetadataResponse, second: MetadataResponse) -> bool:

@@ -28,7 +28,7 @@ from kafka_lagoon.cli.kafka.command import ClusterContext, refuse
 from kafka_lagoon.cli.kafka.selection import list_notes
 from kafka_lagoon.cli.permissions import DELETE_ON_GROUP, READ_GROUP, READ_TOPIC, Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions
-from kafka_lagoon.client.agreement import agreed_metadata
+from kafka_lagoon.client.agreement import agreed_metadata, refused_topics
 from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.fetch.offset_specs import SPELLINGS, AtOffset, OffsetSpecs, parse_offset_specs
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
@@ -72,11 +72,7 @@ def _partitions(
     """List the partitions of the chosen topics that exist, and failures of others. A missing one that was named is a fault."""
     metadata = agreed_metadata(context.cluster, chosen, context.deadline) if chosen else None
     topics = {topic.name: topic for topic in metadata.topics if topic.name is not None} if metadata else {}
-    failures = [
-        failure_of(METADATA, Scope.of_topic(name), topic.error_code)
-        for name, topic in topics.items()
-        if topic.error_code
-    ]
+    failures = refused_topics(topics.values())
     partitions: list[TopicPartition] = []
     missing: list[TopicPartition] = []
     for name, topic in sorted(topics.items()):

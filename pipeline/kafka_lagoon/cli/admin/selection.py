@@ -10,7 +10,7 @@ from dataclasses import field
 
 from kafka_lagoon.admin.topics import describe_topics
 from kafka_lagoon.cli.kafka.command import ClusterContext
-from kafka_lagoon.client.agreement import agreed_metadata
+from kafka_lagoon.client.agreement import agreed_metadata, refused_topics
 from kafka_lagoon.client.failures import Failure, Scope, failure_of
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.integers import MOST_INT32
@@ -94,11 +94,8 @@ def find(context: ClusterContext, wanted: Sequence[Selected]) -> Partitions:
     """Find the selected partitions; without a selection those of all topics."""
     if not wanted:
         topics = agreed_metadata(context.cluster, None, context.deadline).topics
-        unknown = [
-            failure_of(METADATA, Scope.of_topic(topic.name), topic.error_code) for topic in topics if topic.error_code
-        ]
         listed = _partitions([topic for topic in topics if not topic.error_code], {})
-        return Partitions(listed.described, [*unknown, *listed.failures])
+        return Partitions(listed.described, [*refused_topics(topics), *listed.failures])
     by_topic = merged(wanted)
     described = describe_topics(context.cluster, list(by_topic), context.deadline)
     failures = [_missing(topic) for topic, known in described.items() if known is None]

@@ -12,10 +12,9 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.permissions import READ_TOPIC, Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions
-from kafka_lagoon.client.agreement import agreed_metadata
-from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
+from kafka_lagoon.client.agreement import agreed_metadata, refused_topics
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.protocol import acls
-from kafka_lagoon.protocol.messages.metadata import METADATA
 
 
 def _declare_abort(parser: ArgumentParser) -> None:
@@ -53,11 +52,10 @@ def _open_producers(context: ClusterContext) -> tuple[Producers, list[Failure]]:
     """Describe the producers of the existing partitions, and return failures of the others."""
     partitions = list(dict.fromkeys(map(parse_partition, context.options.partitions)))
     metadata = agreed_metadata(context.cluster, {partition.topic for partition in partitions}, context.deadline)
-    missing = {topic.name: topic.error_code for topic in metadata.topics if topic.error_code}
-    failures = [failure_of(METADATA, Scope.of_topic(name), code) for name, code in missing.items()]
+    missing = {topic.name for topic in metadata.topics if topic.error_code}
     there = [partition for partition in partitions if partition.topic not in missing]
     producers = describe_producers(context.cluster, there, context.deadline)
-    return producers, [*failures, *producers.failures.values()]
+    return producers, [*refused_topics(metadata.topics), *producers.failures.values()]
 
 
 def _declare_fence(parser: ArgumentParser) -> None:

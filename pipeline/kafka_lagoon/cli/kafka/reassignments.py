@@ -5,9 +5,8 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import CLUSTER, ClusterContext
 from kafka_lagoon.cli.output import CommandOutput, RowSet
 from kafka_lagoon.cli.permissions import DESCRIBED_CLUSTER, Requirement
-from kafka_lagoon.client.agreement import agreed_metadata
-from kafka_lagoon.client.failures import Failure, Scope, failure_of
-from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.client.agreement import agreed_metadata, refused_topics
+from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.snapshot.reassignments import reassignment_rows
 from kafka_lagoon.wire.primitives import uuid_text
 
@@ -20,11 +19,10 @@ def _answer(context: ClusterContext) -> CommandOutput:
         return CommandOutput(rows=[], failures=[listed])
     names = {topic.name for topic in listed.topics}
     described = agreed_metadata(context.cluster, names, context.deadline).topics if names else ()
-    failures = [failure_of(METADATA, Scope.of_topic(one.name), one.error_code) for one in described if one.error_code]
     topic_ids = {topic.name or "": uuid_text(topic.topic_id) for topic in described}
     rows = reassignment_rows(listed, topic_ids)
     shown = RowSet(kind="reassignment", rows=rows, columns=_COLUMNS, wide=("topic_id", *_COLUMNS))
-    return CommandOutput(rows=[shown], failures=failures)
+    return CommandOutput(rows=[shown], failures=refused_topics(described))
 
 
 COMMAND = Command(

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from kafka_lagoon.cli.arguments import names
 from kafka_lagoon.cli.kafka.command import ClusterContext
-from kafka_lagoon.client.agreement import agree_on_brokers, agreed_metadata
-from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
+from kafka_lagoon.client.agreement import agree_on_brokers, agreed_metadata, refused_topics
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.snapshot.list_notes import list_note
 from kafka_lagoon.snapshot.topology import Topology, returns_offline_replicas, topology_of
@@ -34,13 +34,8 @@ def selected_topology(context: ClusterContext) -> tuple[Topology, list[Failure]]
     """
     metadata = agreed_metadata(context.cluster, context.options.topic, context.deadline)
     metadata = replace(metadata, topics=tuple(sorted(metadata.topics, key=lambda topic: topic.name or "")))
-    refused = [
-        failure_of(METADATA, Scope.of_topic(topic.name), topic.error_code)
-        for topic in metadata.topics
-        if topic.error_code
-    ]
     topology = topology_of(metadata, has_offline_replicas=returns_offline_replicas(context.cluster))
-    return topology, refused
+    return topology, refused_topics(metadata.topics)
 
 
 def every_broker(context: ClusterContext) -> Sequence[int]:
