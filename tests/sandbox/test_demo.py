@@ -230,10 +230,29 @@ def test_ctrl_c_lets_a_command_end(tmp_path: Path, code: int, own_line: str) -> 
     assert run.returncode == (code or -signal.SIGINT)
 
 
-def test_sigterm_lets_a_command_end(tmp_path: Path) -> None:
-    """SIGTERM that reaches the demo alone ends its command in order, and the demo after it; the command was killed."""
+SENT_AT_ONCE = """\
+import os, signal, subprocess
+class Popen(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        with open("started") as line: line.readline()
+        os.kill(os.getpid(), signal.SIGTERM)
+subprocess.Popen = Popen
+"""
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_sigterm_lets_a_command_end(tmp_path: Path, at_once: bool) -> None:
+    """SIGTERM that reaches the demo alone ends its command in order, and the demo after it; the command was killed.
+
+    `at_once` it comes before the demo knows the command's process, which it left running.
+    """
     command = tmp_path / "lagoon"
+    os.mkfifo(tmp_path / "started")
+    has_started = 'os.write(1, b"started\\n")'
     on_sigterm = SLOW_END.replace("signal.SIGINT", "signal.SIGTERM")
+    if at_once:
+        on_sigterm = on_sigterm.replace(has_started, 'open("started", "w").close()')
     command.write_text(on_sigterm.format(python=sys.executable, code=143, seconds=60))
     command.chmod(0o755)
     code_of_demo = (
@@ -241,9 +260,13 @@ def test_sigterm_lets_a_command_end(tmp_path: Path) -> None:
         "demo._PROGRAMS, demo.cache_folder = Path(sys.argv[1]), lambda: Path(sys.argv[1])\n"
         "demo._show = lambda _: demo._run('snapshot'); demo.run_demo()"
     )
-    with subprocess.Popen([sys.executable, "-c", code_of_demo, tmp_path], stdout=subprocess.PIPE, text=True) as run:
+    program = SENT_AT_ONCE * at_once + code_of_demo
+    with subprocess.Popen(
+        [sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as run:
         assert run.stdout
-        assert run.stdout.readline() == "started\n"
-        run.terminate()
+        if not at_once:
+            assert run.stdout.readline() == "started\n"
+            run.terminate()
         assert run.communicate(timeout=60)[0] == "ended in order\n"
     assert run.returncode == 128 + signal.SIGTERM

@@ -1,5 +1,6 @@
 """Real Kafka brokers on the loopback interface: they answer, can be killed and restarted, and never outlive their parent."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from kafka_lagoon.sandbox import kafka as sandbox
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.sandbox.node import Listener
 from kafka_lagoon.sandbox.probe import answers, known_brokers
+from kafka_lagoon.sandbox.watchdog import Watchdog
 from tests.integration import every_broker
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
@@ -122,6 +124,33 @@ def test_taken_port_is_tried_elsewhere(tmp_path: Path, monkeypatch: pytest.Monke
     with socket.create_server(("127.0.0.1", choices[0][0])), LocalKafka(tmp_path) as cluster:
         assert choices == []
         assert cluster.known_brokers(1) == {1}
+
+
+class InterruptedStart:
+    """A broker's process has begun when Ctrl-C comes, and nobody knows its id yet."""
+
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> int:
+        started = subprocess.Popen(["/bin/sleep", "600"], start_new_session=True)
+        os.kill(os.getpid(), signal.SIGINT)
+        self.process = started
+        return started.pid
+
+
+def test_no_broker_outlives_an_interrupted_start(tmp_path: Path) -> None:
+    """Ctrl-C waits until the watchdog knows the broker, which was left running."""
+    cluster, server, before = LocalKafka(tmp_path), InterruptedStart(), signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    cluster._watchdog = Watchdog()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            cluster._launch(server)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert server.process
+    cluster._watchdog.close()
+    assert server.process.wait(30) == -signal.SIGKILL
 
 
 @pytest.mark.proof

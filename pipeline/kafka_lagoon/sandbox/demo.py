@@ -12,10 +12,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from kafka_lagoon.deferred_signals import deferred_signals
 from kafka_lagoon.errors import LockHeld, SandboxFailed
 from kafka_lagoon.jars.locked_jars import cache_folder, cached_jars, jar_paths
 from kafka_lagoon.sandbox.kafka import DEFAULT_VERSION, LocalKafka
@@ -150,21 +151,23 @@ def _run(*arguments: str) -> None:
         "SPARK_CONF_DIR": str(_SPARK_SETTINGS),
         "SPARK_LOCAL_IP": "127.0.0.1",  # host names of laptops resolve to anything
     }
-    with subprocess.Popen([_PROGRAMS / "lagoon", *arguments], env=environ) as run:  # noqa: S603
-        code = _exit_code(run)
+    code = _exit_code([_PROGRAMS / "lagoon", *arguments], environ)
     if code == _INTERRUPTED:
         sys.exit(_INTERRUPTED)  # the command has printed the line that says so
     if code:
         raise SandboxFailed(f"lagoon {arguments[0]} ended with exit code {code}")
 
 
-def _exit_code(run: "subprocess.Popen[bytes]") -> int:
-    """Wait for a command, also after Ctrl-C and SIGTERM, by which the command ends in order.
+def _exit_code(command: Sequence[Path | str], environ: Mapping[str, str]) -> int:
+    """Run a command and wait for it, also after Ctrl-C and SIGTERM, by which the command ends in order.
 
     The terminal sends Ctrl-C to the command, too; SIGTERM may have reached this process alone.
     """
-    try:
+    with ExitStack() as at_end:
         try:
+            with deferred_signals():
+                run = at_end.enter_context(subprocess.Popen(command, env=environ))  # noqa: S603  as a user runs it
+                at_end.callback(run.kill)  # does nothing if the command has ended
             return run.wait()
         except KeyboardInterrupt:
             if run.wait(_END_TIMEOUT_S) == _INTERRUPTED:
@@ -174,9 +177,6 @@ def _exit_code(run: "subprocess.Popen[bytes]") -> int:
             run.terminate()
             run.wait(_END_TIMEOUT_S)
             raise
-    except BaseException:
-        run.kill()
-        raise
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from kafka_lagoon.deferred_signals import deferred_signals
 from kafka_lagoon.errors import NotStarted
 from kafka_lagoon.jars.locked_jars import jar_paths
 from kafka_lagoon.sandbox.node import Listener, Node, NodeLayout, Server, new_uuid
@@ -243,9 +244,10 @@ class LocalKafka:
             node.copy_format(first)
 
     def _launch(self, server: Server) -> None:
-        pid = server.start()
-        if self._watchdog:
-            self._watchdog.add(pid)
+        with deferred_signals():  # the broker is in a session of its own, where no Ctrl-C reaches it
+            pid = server.start()
+            if self._watchdog:
+                self._watchdog.add(pid)
 
     def _end_all(self) -> None:
         self._end(self._nodes.values(), signal.SIGKILL)
