@@ -2,13 +2,13 @@
 
 Everybody is idempotent and waits for all in-sync replicas. The connector and the other clients have batches of 128 KB and
 100 ms to fill them; with their defaults they are slower. Processor seconds are those of Spark's JVM and its Python workers, or
-of this process, never the broker's.
+of this process, never the broker's. A sink in Python that takes all rows and writes none shows what Spark takes for itself.
 """
 
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from kafka import KafkaProducer
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
@@ -28,7 +29,7 @@ from kafka_lagoon.produce.sequences import init_producer_id
 from kafka_lagoon.produce.targets import describe_targets
 from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from tests.bench.measure import Comparison, Findings, Sample, alternate
+from tests.bench.measure import Comparison, Findings, Sample, alternate, timed
 from tests.bench.record_topics import json_values
 from tests.bench.records import session
 from tests.clock import CLOCK
@@ -61,9 +62,11 @@ def _rows(count: int) -> pa.Table:
 
 
 def _sinks(spark: SparkSession, servers: str, rows: DataFrame) -> Iterator[Comparison]:
+    spark.dataSource.register(_sink_of_nothing())
     for codec in ("none", "zstd"):
         samples = alternate(
             {
+                "nothing": _processes(jvm_of(spark), lambda: rows.write.format("nothing").mode("append").save()),
                 "ours": _into_topic(
                     spark, servers, lambda topic, codec=codec: _ours(rows, servers, topic, codec, "none")
                 ),
@@ -76,11 +79,35 @@ def _sinks(spark: SparkSession, servers: str, rows: DataFrame) -> Iterator[Compa
             },
             rounds=_ROUNDS,
         )
-        peer = "Spark's Kafka connector"
+        peers = {"theirs": "Spark's Kafka connector", "nothing": "a Python sink that writes nothing"}
         for name, words in (("ours", "data source, as a sink"), ("task", "the same in transactions")):
             what = f"{words}: {ROWS:,} rows of {_VALUE_BYTES + 16} bytes, {codec}"
-            yield Comparison(what=what, ours=samples[name], peer=peer, theirs=samples["theirs"])
-            yield Comparison(what=what, ours=samples[name], peer=peer, theirs=samples["theirs"], measure="cpu_s")
+            for key, peer in peers.items():
+                yield Comparison(what=what, ours=samples[name], peer=peer, theirs=samples[key])
+                yield Comparison(what=what, ours=samples[name], peer=peer, theirs=samples[key], measure="cpu_s")
+
+
+def _sink_of_nothing() -> type[DataSource]:
+    # Classes of a function are pickled by value; workers could not import this module.
+
+    class Writer(DataSourceArrowWriter):
+        def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+            for _ in iterator:
+                pass
+            return WriterCommitMessage()
+
+        def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+            pass
+
+    class Nothing(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "nothing"
+
+        def writer(self, _schema: object, _overwrite: bool) -> DataSourceArrowWriter:
+            return Writer()
+
+    return Nothing
 
 
 def _ours(rows: DataFrame, servers: str, topic: str, codec: str, transactions: str) -> None:
@@ -162,13 +189,21 @@ def _into_topic(spark: SparkSession | None, servers: str, write: Callable[[str],
         topic = f"bench-{time.monotonic_ns()}"
         admin.create_topics([NewTopic(topic, _PARTITIONS, 1)])[topic].result(30)
         wait_until(lambda: admin.list_topics(topic, 30).topics[topic].error is None, f"{topic} is not known")
-        pid = jvm_of(spark) if spark else os.getpid()
-        wall, cpu = time.perf_counter(), seconds_of_tree(pid)
-        write(topic)
-        sample = Sample(wall_s=time.perf_counter() - wall, cpu_s=seconds_of_tree(pid) - cpu)
+        sample = (_processes(jvm_of(spark), lambda: write(topic)) if spark else timed(lambda: write(topic)))()
         assert _records(servers, topic) >= count, "rows are missing"
         admin.delete_topics([topic])[topic].result(30)
         return sample
+
+    return run
+
+
+def _processes(jvm: int, write: Callable[[], None]) -> Callable[[], Sample]:
+    """Make a case of Spark: its processor seconds are those of the JVM and of the Python workers that it starts."""
+
+    def run() -> Sample:
+        wall, cpu = time.perf_counter(), seconds_of_tree(jvm)
+        write()
+        return Sample(wall_s=time.perf_counter() - wall, cpu_s=seconds_of_tree(jvm) - cpu)
 
     return run
 
