@@ -7,6 +7,11 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.cli.main import main
+from kafka_lagoon.protocol.messages.describe_share_group_offsets import (
+    DESCRIBE_SHARE_GROUP_OFFSETS,
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
 from kafka_lagoon.protocol.messages.offset_fetch import OFFSET_FETCH
 from tests.admin.conftest import altering_apis
 from tests.cli.admin.faults import faults
@@ -143,6 +148,31 @@ def test_offsets_are_deleted(
     assert reason or "stored nothing" not in error
     assert main(["admin", "delete-offsets", "none", "--all-topics", "-b", _server(brokers), "--yes"]) == 1
     assert "group none: ListGroups: NOT_LISTED" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("altering_apis")
+def test_share_offsets_that_cannot_be_read(
+    capsys: pytest.CaptureFixture[str], state: FakeCluster, brokers: dict[int, FakeBroker]
+) -> None:
+    """With --all-topics a topic or a group whose offsets are refused is a failure: it is not passed over as without offsets."""
+
+    def refused_group(answer: Any) -> Any:
+        for group in answer.groups:
+            group.error_code, group.topics = 35, ()
+        return answer
+
+    refused = DescribeShareGroupOffsetsResponsePartition(
+        partition_index=0, start_offset=0, leader_epoch=0, error_code=29
+    )
+    topic = DescribeShareGroupOffsetsResponseTopic(topic_name="orders", topic_id=bytes(16), partitions=(refused,))
+    state.groups = {"g": FakeGroup(coordinator_id=1, group_type="share", share_topics=(topic,))}
+    call = ["admin", "delete-offsets", "g", "--all-topics", "-b", _server(brokers), "--yes", "--allow-deletions"]
+    assert main(call) == 1
+    expected = "group g, orders-0: DescribeShareGroupOffsets: TOPIC_AUTHORIZATION_FAILED"
+    assert expected in capsys.readouterr().err
+    state.faults = [Fault(DESCRIBE_SHARE_GROUP_OFFSETS.key, Altered(refused_group))]
+    assert main(call) == 1
+    assert "group g: DescribeShareGroupOffsets of broker 1: UNSUPPORTED_VERSION" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("altering_apis")

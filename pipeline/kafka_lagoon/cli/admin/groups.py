@@ -248,7 +248,10 @@ def _plan_share_deletion(
                 for name in partial
             )
         )
-    topics = sorted({item.topic for item in stored.states}) if not chosen else list(chosen)
+    if group_id in stored.failures:
+        return PlannedActions(failures=[stored.failures[group_id]])
+    known = (item for item in (*stored.states, *stored.failures) if not isinstance(item, str))
+    topics = list(chosen) if chosen else sorted({item.topic for item in known})
     actions: list[Action] = []
     failures: list[Failure] = []
     for item, state in share_topic_states(stored, (GroupTopic(group_id, topic) for topic in topics)).items():
