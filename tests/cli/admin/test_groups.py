@@ -69,7 +69,10 @@ def test_a_file_may_be_a_pipe(capsys: pytest.CaptureFixture[str], brokers: dict[
 def test_stored_offsets_that_cannot_be_read(
     capsys: pytest.CaptureFixture[str], state: FakeCluster, brokers: dict[int, FakeBroker]
 ) -> None:
-    """With --all-topics what cannot be read is a failure, of a partition (exit 3) or the group (exit 1), and is not passed over."""
+    """With --all-topics what cannot be read is a failure, of a partition (exit 3) or the group (exit 1), and is not passed over.
+
+    A deletion does not say then that nothing is stored.
+    """
 
     def refused(answer: Any) -> Any:
         for group in answer.groups:
@@ -91,6 +94,11 @@ def test_stored_offsets_that_cannot_be_read(
     state.faults = [Fault(OFFSET_FETCH.key, Altered(refused_group), times=2)]
     assert main(call) == 1
     assert "group g: OffsetFetch of broker 1: GROUP_AUTHORIZATION_FAILED" in capsys.readouterr().err
+    state.faults = [Fault(OFFSET_FETCH.key, Altered(refused_group), times=2)]
+    assert main(["admin", "delete-offsets", "g", "--topic", "orders", *call[-3:], "--allow-deletions"]) == 1
+    error = capsys.readouterr().err
+    assert "group g: OffsetFetch of broker 1: GROUP_AUTHORIZATION_FAILED" in error
+    assert "stored nothing" not in error
 
 
 @pytest.mark.usefixtures("altering_apis")

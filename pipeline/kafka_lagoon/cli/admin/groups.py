@@ -218,10 +218,11 @@ def _plan_deletion(context: ClusterContext) -> PlannedActions:
         return replace(planned, failures=[*planned.failures, *refused], notes=_hidden(context))
     named = {topic: None if numbers is None else frozenset(numbers) for topic, numbers in chosen.items()}
     items = [item for item in sorted(stored.states) if not named or _is_named(item, named)]
-    nothing = [] if items or refused else ["the group has stored nothing about these partitions"]
+    failures = [*stored.failures.values(), *refused]
+    nothing = [] if items or failures else ["the group has stored nothing about these partitions"]
     return PlannedActions(
         actions=[delete_offsets_action(item, stored.states[item]) for item in items],
-        failures=[*stored.failures.values(), *refused],
+        failures=failures,
         notes=[*nothing, *_hidden(context)],
     )
 
