@@ -19,6 +19,7 @@ from kafka_lagoon.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
+from kafka_lagoon.source import write_stream
 from kafka_lagoon.source.sink import MicroBatch, Sink, SparkTask, TaskFailed, TaskRepeated, TaskWritten, new_sink
 from kafka_lagoon.source.write_batch import LagoonWriter
 from kafka_lagoon.source.write_options import parse_sink
@@ -57,9 +58,9 @@ def rows() -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pydict({"value": ["a", "b"]})
 
 
-def written(writer: LagoonWriter, partition: int) -> TaskWritten:
+def written(writer: LagoonWriter | LagoonStreamWriter, partition: int, batch: MicroBatch | None = None) -> TaskWritten:
     """Run the first attempt of a task."""
-    task = SparkTask(partition=partition, attempt=0, batch=None)
+    task = SparkTask(partition=partition, attempt=0, batch=batch)
     message = write_task(writer._sink, writer._transaction, task, rows())
     assert isinstance(message, TaskWritten)
     return message
@@ -93,6 +94,27 @@ def test_a_write_that_another_has_fenced_commits_nothing(state: FakeCluster, sin
     }
     second.commit([other])
     assert states_of(state)["nightly.task-0-0.1"] == "CompleteCommit"
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_a_task_that_ended_long_before_the_last(
+    state: FakeCluster, sink: Sink, monkeypatch: pytest.MonkeyPatch, is_stream: bool
+) -> None:
+    """If its transaction has timed out meanwhile, nothing is committed and nothing is decided: the job can be run again."""
+    writer: Any = LagoonStreamWriter(sink) if is_stream else LagoonWriter(sink)
+    if is_stream:
+        monkeypatch.setattr(write_stream, "read_progress", lambda *_: [])
+        monkeypatch.setattr(LagoonStreamWriter, "_keep", lambda *_: pytest.fail("decided"))
+        writer.__getstate__()
+    messages = [written(writer, partition, MicroBatch("query", 0) if is_stream else None) for partition in range(2)]
+    with sink.connect(sink.deadline()) as cluster:
+        init_transactions(cluster, "nightly.task-1-0", 60_000, sink.deadline())  # aborts it, as its timeout would
+    number = (0,) if is_stream else ()
+    with pytest.raises(TransactionFailed, match=r"nightly\.task-1-0: INVALID_TXN_STATE .*its timeout is 900000 ms"):
+        writer.commit(messages, *number)
+    writer.abort(messages, *number)  # as Spark does after a commit that failed
+    assert "CompleteCommit" not in states_of(state).values()
+    assert "Ongoing" not in states_of(state).values()
 
 
 @pytest.mark.parametrize("valid", [0, 1])

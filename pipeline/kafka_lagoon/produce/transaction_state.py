@@ -1,13 +1,16 @@
 """Asks the coordinator of a transactional id about its transaction: open, known, or of another producer by now (KIP-664)."""
 
+from collections.abc import Collection
+
 from kafka_lagoon.admin.transactions import describe_transactions
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.routes import ByCoordinator
 from kafka_lagoon.client.routing import Gathered
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.produce.transaction_requests import failed, know_coordinator
 from kafka_lagoon.produce.transactions import Transaction
-from kafka_lagoon.protocol.error_codes import PRODUCER_FENCED, TRANSACTIONAL_ID_NOT_FOUND, error_code
+from kafka_lagoon.protocol.error_codes import INVALID_TXN_STATE, PRODUCER_FENCED, TRANSACTIONAL_ID_NOT_FOUND, error_code
 from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS, ONGOING, DescribedTransaction
 from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
 
@@ -58,3 +61,24 @@ def refuse_if_fenced(cluster: Cluster, transaction: Transaction, deadline: Deadl
             raise TransactionFailed(
                 name, DESCRIBE_TRANSACTIONS.name, fenced.name, fenced.code, "another producer has it"
             )
+
+
+def refuse_ended(cluster: Cluster, transactions: Collection[Transaction], deadline: Deadline) -> None:
+    """Raise TransactionFailed unless all of these transactions are open and have partitions, so that they can be committed.
+
+    Coordinators abort those that are open for longer than their timeout. Brokers before Kafka 3.0 describe no transactions, so
+    there it does nothing.
+    """
+    by_id = {transaction.transactional_id: transaction for transaction in transactions}
+    refused = ByCoordinator(cluster, TRANSACTION).find_unknown(by_id, deadline)
+    described = describe_transactions(cluster, [name for name in by_id if name not in refused], deadline)
+    for name, failure in {**refused, **described.failures}.items():
+        if not failure.is_too_old:
+            raise failed(name, failure, by_id[name].timeout_ms)
+    for name, now in described.answers.items():
+        known = by_id[name]
+        current = (now.transaction_state, now.producer_id, now.producer_epoch)
+        if current != (ONGOING, known.producer_id, known.epoch):
+            code = error_code(INVALID_TXN_STATE)
+            reason = f"it is not open any more, but {now.transaction_state}: its timeout is {known.timeout_ms} ms"
+            raise TransactionFailed(name, DESCRIBE_TRANSACTIONS.name, code.name, code.code, reason)

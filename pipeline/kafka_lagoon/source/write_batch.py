@@ -14,6 +14,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.produce.transaction_requests import FENCED
+from kafka_lagoon.produce.transaction_state import refuse_ended
 from kafka_lagoon.produce.transactions import Transaction, abort, commit, end_all, init_transactions
 from kafka_lagoon.source.sink import Sink, TaskWritten, require_unshared, require_written, task_messages
 from kafka_lagoon.source.task_transactions import abort_attempts, commit_tasks, transactions_with_records
@@ -83,6 +84,7 @@ class LagoonWriter(DataSourceArrowWriter):
         deadline = self._sink.deadline()
         with self._sink.connect(deadline) as cluster:
             if self._sink.options.transactions == OF_TASKS:
+                refuse_ended(cluster, transactions_with_records(written), deadline)
                 self._stop_attempts(cluster, transaction, deadline)
                 commit_tasks(cluster, self._sink, written, deadline)
             else:

@@ -23,6 +23,7 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.produce.batch_progress import BatchProgress, keep_progress, read_progress
 from kafka_lagoon.produce.transaction_requests import FENCED
+from kafka_lagoon.produce.transaction_state import refuse_ended
 from kafka_lagoon.produce.transactions import Transaction, commit, end_all, init_transactions
 from kafka_lagoon.protocol.error_codes import INVALID_PRODUCER_ID_MAPPING, INVALID_TXN_STATE
 from kafka_lagoon.source.sink import (
@@ -145,8 +146,9 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
     def _commit_tasks(
         self, cluster: Cluster, deciding: Transaction, written: Sequence[TaskWritten], deadline: Deadline
     ) -> None:
-        progress = _progress(written)
-        decided = replace(progress, open_transactions=tuple(transactions_with_records(written)))
+        progress, transactions = _progress(written), transactions_with_records(written)
+        refuse_ended(cluster, transactions, deadline)  # what is decided cannot be undone
+        decided = replace(progress, open_transactions=tuple(transactions))
         following = self._keep(cluster, deciding, decided, deadline) or self._init(cluster, deadline, deciding)
         commit_tasks(cluster, self._sink, written, deadline)
         self._keep(cluster, following, progress, deadline)
