@@ -19,7 +19,7 @@ from kafka_lagoon.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from kafka_lagoon.source import write_stream
+from kafka_lagoon.source import task_transactions, write_stream
 from kafka_lagoon.source.sink import MicroBatch, Sink, SparkTask, TaskFailed, TaskRepeated, TaskWritten, new_sink
 from kafka_lagoon.source.write_batch import LagoonWriter
 from kafka_lagoon.source.write_options import parse_sink
@@ -94,6 +94,26 @@ def test_a_write_that_another_has_fenced_commits_nothing(state: FakeCluster, sin
     }
     second.commit([other])
     assert states_of(state)["nightly.task-0-0.1"] == "CompleteCommit"
+
+
+@pytest.mark.parametrize("commits", [False, True])
+def test_a_driver_that_is_late(state: FakeCluster, sink: Sink, monkeypatch: pytest.MonkeyPatch, commits: bool) -> None:
+    """If another write takes over while a driver lists what attempts left open, it does not abort that write's tasks."""
+    first, others = LagoonWriter(sink), list[TaskWritten]()
+    messages = [written(first, 0)]
+    list_all = task_transactions.list_transactions
+
+    def listed(*arguments: Any, **filters: Any) -> Any:
+        monkeypatch.setattr(task_transactions, "list_transactions", list_all)
+        second = LagoonWriter(sink)
+        others.extend(written(second, partition) for partition in (1, 2))
+        return list_all(*arguments, **filters)
+
+    monkeypatch.setattr(task_transactions, "list_transactions", listed)
+    (first.commit if commits else first.abort)(messages)
+    assert states_of(state)["nightly.task-0-0"] == ("CompleteCommit" if commits else "CompleteAbort")
+    names = [other.transaction.transactional_id for other in others if other.transaction]
+    assert [states_of(state)[name] for name in names] == ["Ongoing", "Ongoing"]
 
 
 @pytest.mark.parametrize("is_stream", [False, True])

@@ -15,6 +15,7 @@ from kafka_lagoon.admin.transactions import list_transactions
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import TransactionFailed
+from kafka_lagoon.produce.transaction_state import refuse_if_fenced
 from kafka_lagoon.produce.transactions import Transaction, end_all, fence_all
 from kafka_lagoon.protocol.messages.describe_transactions import ONGOING
 from kafka_lagoon.source.sink import Sink, TaskWritten
@@ -27,14 +28,16 @@ def transactions_with_records(written: Sequence[TaskWritten]) -> list[Transactio
     return [one.transaction for one in written if one.transaction and one.records]
 
 
-def commit_tasks(cluster: Cluster, sink: Sink, written: Sequence[TaskWritten], deadline: Deadline) -> None:
-    """Commit the records of every task, then abort open transactions of other attempts.
+def commit_tasks(
+    cluster: Cluster, sink: Sink, driver: Transaction, written: Sequence[TaskWritten], deadline: Deadline
+) -> None:
+    """Commit the records of every task, then abort open transactions of other attempts; `driver` is the driver's transaction.
 
     TransactionFailed names those not committed.
     """
     transactions = transactions_with_records(written)
     failures = end_all(cluster, transactions, deadline, committed=True)
-    abort_left_open(cluster, sink, {one.transactional_id for one in transactions}, deadline)
+    abort_left_open(cluster, sink, driver, {one.transactional_id for one in transactions}, deadline)
     if failures:
         raise partly_committed(failures.values(), len(transactions))
 
@@ -49,15 +52,20 @@ def partly_committed(failures: Collection[TransactionFailed], transactions: int)
     )
 
 
-def abort_attempts(cluster: Cluster, sink: Sink, written: Sequence[TaskWritten], deadline: Deadline) -> None:
-    """Abort the records of all attempts of all tasks."""
+def abort_attempts(
+    cluster: Cluster, sink: Sink, driver: Transaction, written: Sequence[TaskWritten], deadline: Deadline
+) -> None:
+    """Abort the records of all attempts of all tasks; `driver` is the driver's transaction."""
     end_all(cluster, transactions_with_records(written), deadline, committed=False)
-    abort_left_open(cluster, sink, (), deadline)
+    abort_left_open(cluster, sink, driver, (), deadline)
 
 
-def abort_left_open(cluster: Cluster, sink: Sink, kept: Collection[str], deadline: Deadline) -> None:
+def abort_left_open(
+    cluster: Cluster, sink: Sink, driver: Transaction, kept: Collection[str], deadline: Deadline
+) -> None:
     """Abort transactions of attempts that died or lost, and fence those attempts if they still run.
 
+    None is aborted if another driver has taken over by now: they may be those of its tasks, and it aborts what is left itself.
     Brokers before Kafka 3.0 do not list transactions: there their timeout aborts them.
     """
     listings = list_transactions(cluster, deadline, states=_MAY_GO_ON)
@@ -67,6 +75,11 @@ def abort_left_open(cluster: Cluster, sink: Sink, kept: Collection[str], deadlin
         for one in listing.transaction_states
         if one.transactional_id.startswith(sink.task_prefix)
     }
-    failures = fence_all(cluster, sorted(left - set(kept)), sink.options.transaction_timeout_ms, deadline)
+    failures: list[TransactionFailed] = []
+    try:
+        refuse_if_fenced(cluster, driver, deadline)
+        failures += fence_all(cluster, sorted(left - set(kept)), sink.options.transaction_timeout_ms, deadline)
+    except TransactionFailed as fenced:
+        failures.append(fenced)
     for failure in (*listings.failures.values(), *failures):
         log.error("transaction_left_open", detail=str(failure), timeout_ms=sink.options.transaction_timeout_ms)

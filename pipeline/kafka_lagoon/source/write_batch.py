@@ -70,7 +70,7 @@ class LagoonWriter(DataSourceArrowWriter):
         attempts = task_messages(messages) if has_own else []
         with self._sink.connect(deadline) as cluster:
             try:
-                self._stop_attempts(cluster, self._transaction, deadline)
+                driver = self._stop_attempts(cluster, self._transaction, deadline)
             except TransactionFailed as failure:
                 if failure.code not in FENCED:
                     raise
@@ -78,28 +78,28 @@ class LagoonWriter(DataSourceArrowWriter):
                 end_all(cluster, transactions_with_records(attempts), deadline, committed=False)
                 return
             if has_own:
-                abort_attempts(cluster, self._sink, attempts, deadline)
+                abort_attempts(cluster, self._sink, driver, attempts, deadline)
 
     def _commit(self, transaction: Transaction, written: Sequence[TaskWritten]) -> None:
         deadline = self._sink.deadline()
         with self._sink.connect(deadline) as cluster:
             if self._sink.options.transactions == OF_TASKS:
                 refuse_ended(cluster, transactions_with_records(written), deadline)
-                self._stop_attempts(cluster, transaction, deadline)
-                commit_tasks(cluster, self._sink, written, deadline)
+                driver = self._stop_attempts(cluster, transaction, deadline)
+                commit_tasks(cluster, self._sink, driver, written, deadline)
             else:
                 self._commit_run(cluster, transaction, written, deadline)
 
     def _begin(self, cluster: Cluster, deadline: Deadline) -> Transaction:
         return init_transactions(cluster, self._sink.prefix, self._sink.options.transaction_timeout_ms, deadline)
 
-    def _stop_attempts(self, cluster: Cluster, transaction: Transaction, deadline: Deadline) -> None:
+    def _stop_attempts(self, cluster: Cluster, transaction: Transaction, deadline: Deadline) -> Transaction:
         """Abort the driver's transaction and fence it, so that attempts which Spark has given up cannot begin another one.
 
-        TransactionFailed if it is fenced already.
+        Returns the driver's next transaction. TransactionFailed if it is fenced already.
         """
         abort(cluster, transaction, deadline)
-        self._begin(cluster, deadline)
+        return self._begin(cluster, deadline)
 
     def _commit_run(
         self, cluster: Cluster, transaction: Transaction, written: Sequence[TaskWritten], deadline: Deadline

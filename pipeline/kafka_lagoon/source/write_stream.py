@@ -95,10 +95,10 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
         if sink.options.transactions == NO_TRANSACTIONS:
             return
         with sink.connect(deadline) as cluster:
-            self._init(cluster, deadline)
+            driver = self._init(cluster, deadline)
             is_decided = any(one.open_transactions for one in read_progress(cluster, sink.prefix, deadline))
             if sink.options.transactions == OF_TASKS and not is_decided:
-                abort_attempts(cluster, sink, task_messages(messages), deadline)
+                abort_attempts(cluster, sink, driver, task_messages(messages), deadline)
 
     def _begin(self) -> list[BatchProgress]:
         """Check what brokers know, begin the driver's transaction, and complete the work of a driver that died."""
@@ -150,7 +150,7 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
         refuse_ended(cluster, transactions, deadline)  # what is decided cannot be undone
         decided = replace(progress, open_transactions=tuple(transactions))
         following = self._keep(cluster, deciding, decided, deadline) or self._init(cluster, deadline, deciding)
-        commit_tasks(cluster, self._sink, written, deadline)
+        commit_tasks(cluster, self._sink, following, written, deadline)
         self._keep(cluster, following, progress, deadline)
 
 
