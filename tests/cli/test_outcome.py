@@ -5,9 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from threading import Barrier, BrokenBarrierError, Event, Lock, main_thread
+from threading import Barrier, BrokenBarrierError, Event, Lock, Thread, main_thread
 
 import pytest
 from py4j.protocol import Py4JError
@@ -41,6 +42,25 @@ def events(tmp_path: Path) -> Path:
     """Make a stream for the events of the test."""
     log.append_to(tmp_path / "events")
     return tmp_path / "events"
+
+
+@pytest.fixture
+def ends(monkeypatch: pytest.MonkeyPatch) -> list[Future[BaseException | None]]:
+    """Return the ends of the runs of `at_once`, in the order of the clusters."""
+    made: list[Future[BaseException | None]] = []
+
+    def end() -> Future[BaseException | None]:
+        made.append(Future())
+        return made[-1]
+
+    monkeypatch.setattr("kafka_lagoon.cli.outcome.Future", end)
+    return made
+
+
+def wait_for_others(ends: list[Future[BaseException | None]]) -> None:
+    """Wait in the run of the first cluster for the ends of the others."""
+    for end in ends[1:]:
+        end.result(60)
 
 
 def test_reports_are_in_the_order_of_the_settings(events: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,18 +173,17 @@ def test_a_jvm_that_ends_is_one_line(events: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().err == f"lagoon: b: {line}\nlagoon: {line}\n"
 
 
-def test_a_cluster_that_hangs_hides_no_other(events: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cluster_that_hangs_hides_no_other(
+    events: Path, capsys: pytest.CaptureFixture[str], ends: list[Future[BaseException | None]]
+) -> None:
     """systemd and timeout end a run over many clusters because of one: those that have published have their lines and events."""
-    ended, released = list[str](), Event()
+    released = Event()
 
     def run(outcome: RunOutcome) -> int:
         if outcome.cluster == "a":
-            while len(ended) < len(NAMES) - 1:
-                CLOCK.sleep(0.001)
-            CLOCK.sleep(0.05)
+            wait_for_others(ends)
             signal.pthread_kill(int(main_thread().ident or 0), signal.SIGINT)
-            released.wait(10)
-        ended.append(str(outcome.cluster))
+            released.wait(60)
         outcome.lines.append(f"{outcome.cluster} is done")
         return COMPLETE if outcome.cluster == "b" else INCOMPLETE
 
@@ -180,8 +199,37 @@ def test_a_cluster_that_hangs_hides_no_other(events: Path, capsys: pytest.Captur
     ]
 
 
+def test_ctrl_c_while_threads_start(
+    events: Path, monkeypatch: pytest.MonkeyPatch, ends: list[Future[BaseException | None]]
+) -> None:
+    """A run that has ended by then has its event. It had none."""
+
+    class Interrupted(Thread):
+        def start(self) -> None:
+            if ends[0].done():
+                raise KeyboardInterrupt
+            super().start()
+            ends[0].result(60)
+
+    def run(outcome: RunOutcome) -> int:
+        if outcome.cluster != "a":
+            released.wait(60)
+        return COMPLETE
+
+    released = Event()
+    monkeypatch.setattr("kafka_lagoon.cli.outcome.Thread", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        at_once(outcomes(), 3, CLOCK, run)
+    released.set()
+    first, *others = [json.loads(line) for line in events.read_text().splitlines()]
+    assert (first["cluster"], first["status"]) == ("a", "complete")
+    assert {(event["cluster"], event["error"]) for event in others} <= {("b", "KeyboardInterrupt")}
+
+
 @pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c_while_a_line_is_printed(events: Path, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+def test_ctrl_c_while_a_line_is_printed(
+    events: Path, monkeypatch: pytest.MonkeyPatch, ends: list[Future[BaseException | None]], times: int
+) -> None:
     """The reader of a pipe may hang: the others have their events all the same, and a second Ctrl-C ends the command."""
     printed = list[str]()
 
@@ -190,19 +238,15 @@ def test_ctrl_c_while_a_line_is_printed(events: Path, monkeypatch: pytest.Monkey
         if len(printed) <= times:
             raise KeyboardInterrupt
 
-    made = outcomes()
-
     def run(outcome: RunOutcome) -> int:
         if outcome.cluster == "a":
-            while any(other.status is None for other in made[1:]):
-                CLOCK.sleep(0.001)
-            CLOCK.sleep(0.05)
+            wait_for_others(ends)
         outcome.lines.append(f"{outcome.cluster} is done")
         return COMPLETE
 
     monkeypatch.setattr("kafka_lagoon.cli.outcome.say", write)
     with pytest.raises(KeyboardInterrupt):
-        at_once(made, 3, CLOCK, run)
+        at_once(outcomes(), 3, CLOCK, run)
     finished = [json.loads(line) for line in events.read_text().splitlines()]
     reported = NAMES if times == 1 else NAMES[:2]
     assert [event["cluster"] for event in finished] == list(reported)

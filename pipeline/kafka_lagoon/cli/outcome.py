@@ -204,10 +204,10 @@ def at_once(outcomes: Sequence[RunOutcome], limit: int, clock: Clock, run: Calla
                 outcome, end = waiting.popleft()
                 end.set_result(_attempt(outcome, clock, run))
 
-    for _ in range(min(limit, len(outcomes))):
-        Thread(target=work, daemon=True).start()
     unreported = deque(zip(outcomes, ends, strict=True))
     try:
+        for _ in range(min(limit, len(outcomes))):  # the first may have ended before the last begins
+            Thread(target=work, daemon=True).start()
         return _reported(_in_order(unreported))
     except KeyboardInterrupt:
         waiting.clear()
