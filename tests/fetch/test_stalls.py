@@ -92,7 +92,9 @@ def test_large_answers_that_are_cut(state: FakeCluster, connect: Connect, monkey
         assert not list(reader.batches())
         failures[reader.outcome.failure] += 1
     assert time.monotonic() - began < 20  # 100 stall timeouts would be 200 s
-    assert set(failures) == {"CONNECTION_LOST", BROKER_STALLED}
+    assert (
+        {"CONNECTION_LOST", BROKER_STALLED} <= set(failures) <= {"CONNECTION_LOST", BROKER_STALLED, "DEADLINE_PASSED"}
+    )
     state.faults.clear()
     small_one = SplitReader(cluster, split(state, partition=7), QUICK, Stalls(CLOCK, 2_000))
     assert sum(rows.num_rows for rows in small_one.batches()) == 20
