@@ -14,19 +14,20 @@ from kafka_lagoon.errors import ConnectionFailed
 from tests.certificates import tls_settings
 from tests.clock import CLOCK
 
+_TIMEOUT_MS = 60_000  # no test waits for it, but busy machines need seconds for many small pieces
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
 
 @contextmanager
 def connected(port: int, host: str = "127.0.0.1", **given: object) -> Iterator[Transport]:
     """Open a stream through TLS, and close it at the end."""
-    transport = Transport.connect(host, port, Deadline.after(CLOCK, 5_000), context(tls_settings(**given)))
+    transport = Transport.connect(host, port, Deadline.after(CLOCK, _TIMEOUT_MS), context(tls_settings(**given)))
     yield transport
     transport.close()
 
 
 def exchanged(
-    transport: Transport, outgoing: bytes, expected: int, room: int = 1 << 16, budget_ms: int = 5_000
+    transport: Transport, outgoing: bytes, expected: int, room: int = 1 << 16, budget_ms: int = _TIMEOUT_MS
 ) -> bytes:
     """Return the received bytes while `outgoing` is sent, at most `room` at a time, until `expected` bytes have arrived."""
     deadline = Deadline.after(CLOCK, budget_ms)
