@@ -276,7 +276,7 @@ def new_lake(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture
 def warehouse(spark: "SparkSession", new_lake: Path, tmp_path: Path) -> "Warehouse":
     """An empty warehouse in a folder. Its tables are not checked again, which would cost half a second of each test."""
-    from kafka_lagoon.delta.warehouse import at_path  # noqa: PLC0415  as above
+    from kafka_lagoon.delta.open_warehouse import at_path  # noqa: PLC0415  as above
 
     shutil.copytree(new_lake, tmp_path / "warehouse")
     return at_path(spark, str(tmp_path / "warehouse"))

@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
+from kafka_lagoon.delta.open_warehouse import open_warehouse
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.settings_sources import load
 from kafka_lagoon.tables.record_tables import RECORDS

@@ -18,7 +18,7 @@ def register(spark: "SparkSession", warehouse: str) -> None:
     are in the zone of the session, `spark.sql.session.timeZone`, which is not set here because all other queries of the session
     use it, too.
     """
-    from kafka_lagoon.delta.warehouse import at_path  # noqa: PLC0415
+    from kafka_lagoon.delta.open_warehouse import at_path  # noqa: PLC0415
     from kafka_lagoon.query.spark_engine import make_available  # noqa: PLC0415  the schemas alone must not cost a Spark import
 
     make_available(at_path(spark, warehouse))

@@ -23,9 +23,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_lagoon.delta.files import DataFile
+from kafka_lagoon.delta.open_warehouse import at_path
 from kafka_lagoon.delta.record_files import RecordFiles
 from kafka_lagoon.delta.session import session
-from kafka_lagoon.delta.warehouse import Warehouse, at_path
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.tables.record_tables import INGEST_DATE, RECORDS
 from tests.bench.measure import Comparison, Findings, Sample
 

@@ -20,7 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
-from kafka_lagoon.delta.warehouse import Warehouse, open_warehouse
+from kafka_lagoon.delta.open_warehouse import open_warehouse
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.offset_specs import EARLIEST, OffsetSpecs
 from kafka_lagoon.fetch.planning import plan
 from kafka_lagoon.fetch.read_spec import ReadSpec

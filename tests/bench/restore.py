@@ -21,7 +21,7 @@ from kafka_lagoon.cli.main import options_of
 from kafka_lagoon.cli.restore_arguments import restore_arguments
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK
-from kafka_lagoon.delta.warehouse import open_warehouse
+from kafka_lagoon.delta.open_warehouse import open_warehouse
 from kafka_lagoon.restore.writing import Writing
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.restore import restore

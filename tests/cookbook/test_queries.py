@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.warehouse import at_path
+from kafka_lagoon.delta.open_warehouse import at_path
 from kafka_lagoon.notebooks import register
 from kafka_lagoon.query.spark_engine import make_available
 from kafka_lagoon.query.statements import tuples

@@ -19,10 +19,11 @@ from pyspark.java_gateway import launch_gateway
 from kafka_lagoon.delta import kernel, log_store
 from kafka_lagoon.delta.hadoop_s3 import s3_access
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
+from kafka_lagoon.delta.open_warehouse import at_path
 from kafka_lagoon.delta.publish import publish, snapshot_lock
 from kafka_lagoon.delta.record_files import RecordFiles
 from kafka_lagoon.delta.session import session
-from kafka_lagoon.delta.warehouse import Warehouse, at_path
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.ranges import Position

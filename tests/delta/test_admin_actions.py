@@ -17,8 +17,9 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.delta import admin_actions
 from kafka_lagoon.delta.admin_actions import fence_of_now, is_passed, recording, warehouse_for_actions
 from kafka_lagoon.delta.kernel import Kernel
+from kafka_lagoon.delta.open_warehouse import at_path
 from kafka_lagoon.delta.storage import Storage
-from kafka_lagoon.delta.warehouse import Warehouse, at_path
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.query import duckdb_engine
 from kafka_lagoon.tables.schema import ADMIN_ACTIONS, TABLES

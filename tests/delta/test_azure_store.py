@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
-from kafka_lagoon.delta.warehouse import at_path, open_warehouse
+from kafka_lagoon.delta.open_warehouse import at_path, open_warehouse
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.azure_store import CONTAINER, ROOT, AzureStore, azure_store, reach_azure
 from tests.clock import CLOCK

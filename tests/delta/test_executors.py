@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.executors import Meter, on_executors, parallelism, refuse_alone, run_tasks
-from kafka_lagoon.delta.warehouse import Warehouse, at_path
+from kafka_lagoon.delta.open_warehouse import at_path
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import NeedsSession, TableError
 from kafka_lagoon.garbage import modules_kept
 

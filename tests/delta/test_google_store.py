@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.java_classes import OBJECT_LOG_STORE
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
-from kafka_lagoon.delta.warehouse import at_path, open_warehouse
+from kafka_lagoon.delta.open_warehouse import at_path, open_warehouse
 from tests.clock import CLOCK
 from tests.delta.commit_races import WRITERS, assert_one_of_several_writers_wins, race
 from tests.delta.test_s3_races import assert_all_is_there

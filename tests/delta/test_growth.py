@@ -13,7 +13,8 @@ import polars as pl
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
+from kafka_lagoon.delta.open_warehouse import at_path, open_warehouse
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.tables.record_tables import RECORD_TABLES
 from kafka_lagoon.tables.schema import STATE_TABLES
 from kafka_lagoon.tables.table import CHECKPOINT_INTERVAL, LOG_RETENTION, TOMBSTONE_RETENTION

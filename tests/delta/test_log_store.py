@@ -13,8 +13,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta import log_store
+from kafka_lagoon.delta.open_warehouse import at_path, open_warehouse
 from kafka_lagoon.delta.publish import publish, snapshot_lock
-from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError, LockHeld, TableError
 from tests.clock import CLOCK
 from tests.delta import other_run

@@ -25,9 +25,10 @@ from kafka_lagoon.delta.files import LiveFile, parquet_bytes
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.maintain import Maintained, MaintainOptions, maintain
 from kafka_lagoon.delta.old_rows import OldRows
+from kafka_lagoon.delta.open_warehouse import at_path, open_warehouse
 from kafka_lagoon.delta.retention import PublishedSnapshot, StoredRows
 from kafka_lagoon.delta.storage import Storage
-from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import LockHeld, TableError
 from kafka_lagoon.job_settings import RetentionSettings
 from kafka_lagoon.tables.record_tables import RECORD_PROBLEMS, RECORD_RANGES, RECORDS

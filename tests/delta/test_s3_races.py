@@ -10,7 +10,7 @@ import deltalake
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.warehouse import open_warehouse
+from kafka_lagoon.delta.open_warehouse import open_warehouse
 from tests.clock import CLOCK
 from tests.delta.commit_races import race
 from tests.delta.s3_racer import A_RUN

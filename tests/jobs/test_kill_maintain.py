@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
-from kafka_lagoon.delta.warehouse import at_path
+from kafka_lagoon.delta.open_warehouse import at_path
 from kafka_lagoon.job_settings import RetentionSettings
 from kafka_lagoon.tables.schema import TABLES
 from tests.clock import CLOCK

@@ -11,7 +11,7 @@ from kafka_lagoon.cli.main import main, options_of
 from kafka_lagoon.cli.maintain import maintain_arguments, maintained_line
 from kafka_lagoon.delta.maintain import Files, Maintained, MaintainOptions
 from kafka_lagoon.delta.old_rows import RemovedRows
-from kafka_lagoon.delta.warehouse import open_warehouse
+from kafka_lagoon.delta.open_warehouse import open_warehouse
 from tests.clock import CLOCK
 from tests.closed import modes_bind
 from tests.delta.test_maintain import YESTERDAY, ingest

@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 import kafka_lagoon.notebooks
 from kafka_lagoon.delta import publish as publishing
 from kafka_lagoon.delta.admin_actions import recording
-from kafka_lagoon.delta.warehouse import Warehouse, at_path, open_warehouse
+from kafka_lagoon.delta.open_warehouse import at_path, open_warehouse
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.range_history import incarnations, superseded
 from kafka_lagoon.query import duckdb_engine as sql_duckdb

@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.cli.maintain import maintained_line
 from kafka_lagoon.delta.maintain import Files, Maintained, MaintainOptions
-from kafka_lagoon.delta.warehouse import Warehouse, at_path
+from kafka_lagoon.delta.open_warehouse import at_path
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.job_settings import SqlSettings
 from kafka_lagoon.query import duckdb_engine, spark_engine

@@ -61,8 +61,8 @@ def _duckdb(stack: ExitStack, settings: Settings, engine: str | None) -> Open | 
 
 
 def _in_spark(stack: ExitStack, settings: Settings, names: set[str]) -> Ask:
+    from kafka_lagoon.delta.open_warehouse import find_warehouse  # noqa: PLC0415
     from kafka_lagoon.delta.session import session  # noqa: PLC0415
-    from kafka_lagoon.delta.warehouse import find_warehouse  # noqa: PLC0415
     from kafka_lagoon.query import spark_engine  # noqa: PLC0415  DuckDB must not wait for Spark's imports
 
     return stack.enter_context(

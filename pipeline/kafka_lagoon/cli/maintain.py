@@ -17,7 +17,8 @@ from kafka_lagoon.cli.terminal import COMPLETE, say, worst
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.maintain import SAFE_HOURS, Files, Maintained, MaintainOptions, check_options, in_order
 from kafka_lagoon.delta.old_rows import OldRows
-from kafka_lagoon.delta.warehouse import Warehouse, check_writable
+from kafka_lagoon.delta.open_warehouse import check_writable
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.maintain import maintain_table

@@ -17,9 +17,10 @@ from kafka_lagoon.delta.foreign_commits import CLOCKS_DIFFER_MS, commits_between
 from kafka_lagoon.delta.kernel import Fence, State
 from kafka_lagoon.delta.kernel_errors import Fenced
 from kafka_lagoon.delta.log_files import added_files
+from kafka_lagoon.delta.open_warehouse import open_warehouse
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.sessionless import without_session
-from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, open_warehouse, refuse_replaced
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, refuse_replaced
 from kafka_lagoon.errors import ChecksFailed, LockHeld, PipelineError
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.tables.schema import ADMIN_ACTIONS, WRITE_DATE

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from kafka_lagoon.clock import SYSTEM_CLOCK
 from kafka_lagoon.delta.kernel import Fence
+from kafka_lagoon.delta.open_warehouse import open_alone, open_warehouse
 from kafka_lagoon.delta.plain_jvm import archiving_kernel
 from kafka_lagoon.delta.session import session
-from kafka_lagoon.delta.warehouse import Warehouse, open_alone, open_warehouse
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import JarsUnavailable
 from kafka_lagoon.jars.class_archives import (
     KERNEL,

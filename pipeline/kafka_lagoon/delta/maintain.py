@@ -22,9 +22,10 @@ from kafka_lagoon.delta.files import DataFile, LiveFile
 from kafka_lagoon.delta.log_files import removed_since
 from kafka_lagoon.delta.log_store import spark_excludes
 from kafka_lagoon.delta.old_rows import OldRows, RemovedRows, refuse_to_thin
+from kafka_lagoon.delta.prepare_tables import declare_properties
 from kafka_lagoon.delta.session import settings_for_block
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, Stored, reason
-from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse, declare_properties
+from kafka_lagoon.delta.warehouse import COMMIT_LOCK_WAIT_MS, Warehouse
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import RetentionSettings

@@ -6,8 +6,9 @@ from contextlib import ExitStack
 from kafka_lagoon import log
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.jvm_start import StartingJvm
+from kafka_lagoon.delta.open_warehouse import open_alone
 from kafka_lagoon.delta.plain_jvm import plain_kernel
-from kafka_lagoon.delta.warehouse import Warehouse, open_alone
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import NeedsSession
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.tables.table import Table

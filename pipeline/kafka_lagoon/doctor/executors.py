@@ -63,14 +63,14 @@ def on_spark(warehouse: str | None, probe: Probe, master: str | None) -> Iterato
 
 def _by_session(spark: Any, path: str) -> Iterator[Result]:
     """Check that the session can write into the warehouse and that commits exclude each other, as before each run."""
-    from kafka_lagoon.delta.warehouse import check_writable  # noqa: PLC0415
+    from kafka_lagoon.delta.open_warehouse import check_writable  # noqa: PLC0415
 
     check_writable(_warehouse(spark, path))
     yield Check("warehouse", path).ok("the driver can write there, and two commits of one version exclude each other")
 
 
 def _warehouse(spark: Any, path: str) -> "Warehouse":
-    from kafka_lagoon.delta.warehouse import at_path  # noqa: PLC0415
+    from kafka_lagoon.delta.open_warehouse import at_path  # noqa: PLC0415
 
     return at_path(spark, path)
 

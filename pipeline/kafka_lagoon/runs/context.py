@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.jvm_start import StartingJvm, has_session
+from kafka_lagoon.delta.open_warehouse import find_warehouse, open_warehouse
 from kafka_lagoon.delta.session import session
 from kafka_lagoon.delta.sessionless import without_session
-from kafka_lagoon.delta.warehouse import Warehouse, find_warehouse, open_warehouse
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import NeedsSession
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.tables.schema import TABLES

@@ -20,8 +20,9 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.compact import CHANGE_DATA_FEED, is_switched_on
 from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.kernel import State
+from kafka_lagoon.delta.prepare_tables import prepare_tables
 from kafka_lagoon.delta.replace_files import ATTEMPTS, Replacement, replace_files
-from kafka_lagoon.delta.warehouse import Warehouse, prepare_tables
+from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.job_settings import SqlSettings

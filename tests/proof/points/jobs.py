@@ -13,8 +13,8 @@ import deltalake
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kafka_lagoon.delta.open_warehouse import open_alone
 from kafka_lagoon.delta.plain_jvm import plain_kernel
-from kafka_lagoon.delta.warehouse import open_alone
 from kafka_lagoon.tables.schema import TABLES
 from kafka_lagoon.tables.table import CHECKPOINT_INTERVAL
 from tests.clock import CLOCK
