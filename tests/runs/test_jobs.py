@@ -19,6 +19,7 @@ SHARED = {
     "time_lag",
     "earlier_offsets",
     "restore_preparation",
+    "restore_run",
     "stored_days",
 }  # modules of runs/ that are not jobs
 

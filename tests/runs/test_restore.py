@@ -20,9 +20,10 @@ from kafka_lagoon.restore.request import RestoreRequest
 from kafka_lagoon.restore.saved_state import Alterations
 from kafka_lagoon.restore.writing import Writing
 from kafka_lagoon.runs import restore as restore_steps
-from kafka_lagoon.runs import restore_preparation
+from kafka_lagoon.runs import restore_run
 from kafka_lagoon.runs.restore import RestoreResult
-from kafka_lagoon.runs.restore_preparation import NOT_PLANNED, Preparation, RestoreRun, RestoreSource, Start
+from kafka_lagoon.runs.restore_preparation import Preparation, RestoreSource
+from kafka_lagoon.runs.restore_run import NOT_PLANNED, RestoreRun, Start
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
@@ -55,7 +56,7 @@ def repeated(monkeypatch: pytest.MonkeyPatch, connect: Callable[[], Cluster]) ->
     monkeypatch.setattr(restore_steps, "commit_pending_of", lambda *_: None)
     monkeypatch.setattr(restore_steps, "refuse_pending", lambda *_: None)
     monkeypatch.setattr(RestoreRun, "described", lambda *_: target(11, 20, configs={"retention.ms": "5"}))
-    monkeypatch.setattr(restore_preparation, "fence_of_now", lambda *_: None)
+    monkeypatch.setattr(restore_run, "fence_of_now", lambda *_: None)
     cluster = connect()
 
     def run_again(
@@ -199,8 +200,8 @@ def test_a_fault_that_another_run_may_have_caused(
     repeated: Repeated, monkeypatch: pytest.MonkeyPatch, is_overtaken: bool, commits: int
 ) -> None:
     """In an object store a topic may exist because another run creates it: then it is that run which is named."""
-    monkeypatch.setattr(restore_preparation, "fence_of_now", lambda *_: Fence("lagoon/alter/new-id", 3))
-    monkeypatch.setattr(restore_preparation, "is_passed", lambda _, fence: is_overtaken and fence.version == 3)
+    monkeypatch.setattr(restore_run, "fence_of_now", lambda *_: Fence("lagoon/alter/new-id", 3))
+    monkeypatch.setattr(restore_run, "is_passed", lambda _, fence: is_overtaken and fence.version == 3)
     counted = iter([0, commits])
 
     def refuse(*_: object) -> Preparation:
@@ -219,7 +220,7 @@ def test_acls_that_another_run_may_create_meanwhile(
     """Where no lock is, a run that goes on alters nothing if another one has altered the target since it looked."""
     fence, starts, action = Fence("lagoon/alter/new-id", 3), list[Start](), cast("Any", object())
     monkeypatch.setattr(restore_steps, "added", lambda *_: Alterations(actions=[action]))
-    monkeypatch.setattr(restore_preparation, "fence_of_now", lambda *_: fence)
+    monkeypatch.setattr(restore_run, "fence_of_now", lambda *_: fence)
     monkeypatch.setattr(restore_steps, "refuse_removed", lambda *_: [])
     monkeypatch.setattr(Writing, "write", lambda _, progress, __: (progress, {KEY: "stopped"}))
     _, done = repeated(is_finished=is_finished, with_acls=True, commits=lambda: 7, alter=starts.append)
@@ -258,7 +259,7 @@ def test_an_alteration_of_another_run(repeated: Repeated, monkeypatch: pytest.Mo
     prepared = Preparation(
         source=RestoreSource(topics=[], files={}), targets={}, actions=[], notes=[], snapshot_id=None, records=None
     )
-    monkeypatch.setattr(restore_preparation, "fence_of_now", held)
+    monkeypatch.setattr(restore_run, "fence_of_now", held)
     monkeypatch.setattr(restore_steps, "prepare", lambda *_: prepared)
     monkeypatch.setattr(restore_steps, "create_targets", lambda *_: (PLAN, []))
     monkeypatch.setattr(restore_steps, "_carry_out", lambda *given: replace(given[-1], progress=None))

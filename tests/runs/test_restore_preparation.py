@@ -21,7 +21,8 @@ from kafka_lagoon.restore.saved_state import Alterations
 from kafka_lagoon.restore.survey import Times
 from kafka_lagoon.restore.target import TargetTopic, verdict
 from kafka_lagoon.runs import restore_preparation
-from kafka_lagoon.runs.restore_preparation import RestoreRun, RestoreSource, added, requested_topics
+from kafka_lagoon.runs.restore_preparation import RestoreSource, added, requested_topics
+from kafka_lagoon.runs.restore_run import RestoreRun
 from tests.restore.lake import CLUSTER_ID, TOPIC_ID, records, wanted
 
 NOW_MS, DAY_MS = 1_800_000_000_000, 86_400_000

@@ -33,8 +33,6 @@ from kafka_lagoon.restore.writing import Writing, memory_bytes
 from kafka_lagoon.runs.context import Progress as Steps
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.restore_preparation import (
-    NOT_PLANNED,
-    RestoreRun,
     RestoreSource,
     added,
     create_targets,
@@ -42,6 +40,7 @@ from kafka_lagoon.runs.restore_preparation import (
     prepare,
     requested_topics,
 )
+from kafka_lagoon.runs.restore_run import NOT_PLANNED, RestoreRun
 from kafka_lagoon.tables.write_rows import RestoreReceiptRow
 from kafka_lagoon.topic_partition import TopicPartition
 
