@@ -187,6 +187,15 @@ def test_what_keeps_less_is_guarded(name: str, old: str, new: str, *, guarded: b
     assert config_guards("group", {name: old}, {name: new}) == frozenset()
 
 
+@pytest.mark.parametrize("limit", ["retention.ms", "retention.bytes", "local.retention.ms", "local.retention.bytes"])
+def test_every_limit_of_retention_is_guarded(limit: str) -> None:
+    """Each limit of topics, that of brokers by which topics without one of their own are kept, and its coarser units."""
+    coarser = ["log.retention.minutes", "log.retention.hours"] if limit == "retention.ms" else []
+    for resource_type, name in (("topic", limit), *(("broker", name) for name in (f"log.{limit}", *coarser))):
+        assert config_guards(resource_type, {name: "10"}, {name: "9"}) == SHRINKING, name
+        assert config_guards(resource_type, {name: "10"}, {name: "11"}) == frozenset(), name
+
+
 def test_what_is_unset_counts_by_what_then_holds() -> None:
     """The guard depends on the value in force afterwards; an unknown value counts as keeping less, except by no limit."""
     change = {"retention.ms": "10"}, {"retention.ms": None}
