@@ -13,6 +13,7 @@ from kafka_lagoon.fetch.stalls import BROKER_STALLED, RUN_DEADLINE_PASSED
 from kafka_lagoon.fetch.tasks import Task
 from kafka_lagoon.ingest.archive_task import TaskSettings, archive
 from kafka_lagoon.protocol.messages.fetch import FETCH
+from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.fake.batches import batch
@@ -70,11 +71,24 @@ def failures(settings: TaskSettings, task: Task) -> list[str | None]:
     return [one.failure for one in archive(settings, task).outcome.outcomes]
 
 
+def ends(settings: TaskSettings, task: Task) -> list[tuple[str | None, int, int]]:
+    """The failure, the next offset and the number of counted offsets of each split."""
+    outcomes = archive(settings, task).outcome.outcomes
+    return [(one.failure, one.next_offset, one.counts.offsets()) for one in outcomes]
+
+
 def test_a_task_whose_turn_comes_too_late(state: FakeCluster, tmp_path: Path) -> None:
     """The run's deadline is a fixed time, also for tasks that wait for a core: no request is sent and nothing written."""
     settings = task_settings(state, tmp_path, ends_at_ms=CLOCK.now_ms() - 1)
-    assert failures(settings, task(state, 0, 1)) == [RUN_DEADLINE_PASSED] * 2
+    assert ends(settings, task(state, 0, 1)) == [(RUN_DEADLINE_PASSED, 0, 0)] * 2
     assert state.requests == []
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_executor_that_reaches_no_broker(state: FakeCluster, tmp_path: Path) -> None:
+    """Each split ends where it begins, so that the next run reads its offsets, and nothing is written."""
+    state.faults.append(Fault(METADATA.key, Close(), times=1_000_000))
+    assert ends(task_settings(state, tmp_path, "apart"), task(state, 0, 1)) == [("CONNECTION_FAILED", 0, 0)] * 2
     assert not list(tmp_path.iterdir())
 
 
