@@ -51,15 +51,15 @@ def test_everything_about_a_topic_is_sent(
 ) -> None:
     """Numbers, or none for the brokers' own, and the brokers of new partitions; a deletion names the topic by its id alone."""
     created, extended, deleted = map(requests_of, (CREATE_TOPICS, CREATE_PARTITIONS, DELETE_TOPICS))
-    carry_out([create_topic("a", partitions=2, replication_factor=3), create_topic("b")])
+    carry_out([create_topic("a", partitions=9, replication_factor=3), create_topic("b")])
     assert [(one.name, one.num_partitions, one.replication_factor) for one in created[-1].topics] == [
-        ("a", 2, 3),
+        ("a", 9, 3),
         ("b", -1, -1),
     ]
-    carry_out([extend_topic("a", 2, 4, {3: [3, 1], 2: [1, 2]})])
+    carry_out([extend_topic("a", 9, 11, {10: [3, 1], 9: [1, 2]})])
     carry_out([extend_topic("b", 1, 2)])
     placed, anywhere = (request.topics[0] for request in extended[1::2])  # each is validated before
-    assert (placed.count, [one.broker_ids for one in placed.assignments]) == (4, [(1, 2), (3, 1)])
+    assert (placed.count, [one.broker_ids for one in placed.assignments]) == (11, [(1, 2), (3, 1)])
     assert (anywhere.count, anywhere.assignments) == (2, None)
     topic_id = state.topics["orders"].topic_id
     carry_out([deletion(cluster)])
