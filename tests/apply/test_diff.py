@@ -170,11 +170,12 @@ def test_what_brokers_keep_for_the_whole_cluster_is_not_unset(level: int, unset:
 
 
 def test_limits_that_no_file_can_describe_stay() -> None:
-    """Those of later releases, their entities, and a user whose name stands for the default: an import leaves them out."""
+    """Those of later releases, their entities, fractions of bytes, and a user whose name stands for the default."""
     cluster = live(
         quotas={
             "user=u": {"later_rate": 5, "producer_byte_rate": 1},
             "user=v": {"later_rate": 5, "producer_byte_rate": 1, "consumer_byte_rate": 2},
+            "user=w": {"producer_byte_rate": 1.5, "request_percentage": 1.5},
             'user="<default>"': {"producer_byte_rate": 1},
             "zone=a": {"producer_byte_rate": 1},
         }
@@ -183,6 +184,7 @@ def test_limits_that_no_file_can_describe_stay() -> None:
     assert [(action.resource.name, action.after) for action in diff(state, cluster)] == [
         ("user=v", {"consumer_byte_rate": None}),
         ("user=u", {"producer_byte_rate": None}),
+        ("user=w", {"request_percentage": None}),
     ]
 
 
