@@ -116,6 +116,8 @@ def test_an_answer_that_the_state_does_not_explain_stands(live: State | Failure)
 def test_only_the_unsure_are_looked_at_again() -> None:
     """A refusal decides the outcome, and a refused connection means that no request was sent."""
     assert is_unsure(failure("UNKNOWN_SERVER_ERROR", code=-1))
+    assert is_unsure(failure("CONNECTION_FAILED", may_be_done=True))  # of the second request, after one that was lost
+    assert all(is_unsure(failure(name)) for name in ("CONNECTION_LOST", "DEADLINE_PASSED", "PROTOCOL_ERROR"))
     assert not is_unsure(failure("TOPIC_AUTHORIZATION_FAILED", code=29))
     assert not is_unsure(failure("CONNECTION_FAILED"))
     things = Things(answers={"a": failure("DENIED", code=29), "b": LOST}, undone={"a", "b"})
