@@ -1,10 +1,12 @@
 """Plans are carried out as they were shown, or not at all; each action has its own outcome, which is recorded."""
 
+from dataclasses import replace
+
 import pytest
 
 from kafka_lagoon.apply.action import Answered, Guard
 from kafka_lagoon.apply.execution import check
-from kafka_lagoon.apply.outcomes import NOT_SENT, Outcome
+from kafka_lagoon.apply.outcomes import NOT_READ, NOT_SENT, Outcome
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ConfigError, ConnectionLost, PlanOutdated, TableError
 from tests.apply.kinds_in_memory import Rows, Things, action, failure, resource
@@ -135,6 +137,15 @@ def test_what_cannot_be_read_or_is_invalid_is_not_sent() -> None:
         "INVALID_CONFIG",
         None,
     ]
+
+
+def test_what_an_answer_leaves_out_is_not_absent() -> None:
+    """Its state is not known, so that an action which would create it is not sent."""
+    things = Things()
+    kinds = {name: replace(kind, read=lambda *_: {}) for name, kind in things.kinds().items()}
+    deadline = Deadline.after(things.hands.clock(), 1)
+    (refused,) = check(things.cluster(), things.plan(action("a")), deadline, kinds).values()
+    assert refused.name == NOT_READ
 
 
 def test_a_check_changes_nothing() -> None:
