@@ -77,3 +77,10 @@ def test_a_snapshot_refers_to_rows_of_the_same_day_only() -> None:
     assert not stored.holds("d", 11 * DAY_MS)
     assert not stored.holds("other", 10 * DAY_MS + 2)
     assert not stored.holds(None, 10 * DAY_MS + 2)
+
+
+def test_a_snapshot_does_not_refer_to_later_rows() -> None:
+    """A clock that was ahead and is set back: a reader of the snapshot opens no rows from after it."""
+    stored = StoredTable(snapshot_id="s", captured_at_ms=10 * DAY_MS + 2, digest="d")
+    assert stored.holds("d", 10 * DAY_MS + 2)
+    assert not stored.holds("d", 10 * DAY_MS + 1)

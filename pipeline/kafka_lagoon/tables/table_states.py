@@ -31,8 +31,12 @@ class StoredTable:
     digest: str
 
     def holds(self, digest: str | None, captured_at_ms: int) -> bool:
-        """Return True if a snapshot that began at that time may refer to these rows: same digest, same UTC day."""
-        return digest == self.digest and captured_at_ms // _DAY_MS == self.captured_at_ms // _DAY_MS
+        """Return True if a snapshot that began at that time may refer to these rows: same digest, same UTC day, not later.
+
+        Readers of a snapshot open the rows of its day up to its own time. Rows are later if a clock was ahead and is set back.
+        """
+        midnight_ms = captured_at_ms - captured_at_ms % _DAY_MS
+        return digest == self.digest and midnight_ms <= self.captured_at_ms <= captured_at_ms
 
 
 @runtime_checkable
