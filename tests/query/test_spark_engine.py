@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from kafka_lagoon.cli.main import main
+from kafka_lagoon.delta.session import settings_for_block
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.query.spark_engine import make_available
 from kafka_lagoon.tables.schema import TABLES
@@ -43,6 +44,20 @@ def test_both_engines_print_the_same(lake: Path, form: str, capsys: pytest.Captu
     by_duckdb = sql(lake, capsys, "--format", form, STATEMENT + " NULLS FIRST")
     assert by_duckdb[0] == 0
     assert sql(lake, capsys, "--engine", "spark", "--format", form, STATEMENT + " NULLS FIRST") == by_duckdb
+
+
+@pytest.mark.parametrize("zone", ["GMT+1", "America/Sao_Paulo"])
+def test_times_are_utc_in_a_session_of_another_zone(
+    spark: SparkSession, lake: Path, zone: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both engines print the same times and compute the same hours; pyarrow does not know all of Spark's zones."""
+    statement = "SELECT captured_at, CAST(hour(captured_at) AS INT) AS hour FROM snapshots ORDER BY captured_at"
+    commands = (["sql", "--warehouse", str(lake), "--json", statement], ["lag", "--warehouse", str(lake), "--json"])
+    with settings_for_block(spark, {"spark.sql.session.timeZone": zone}):
+        for command in commands:
+            by_duckdb = (main(command), capsys.readouterr().out)
+            assert (main([*command, "--engine", "spark"]), capsys.readouterr().out) == by_duckdb
+        assert spark.conf.get("spark.sql.session.timeZone") == zone
 
 
 @pytest.mark.proof

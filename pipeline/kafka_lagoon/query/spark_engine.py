@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, functions
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
+from kafka_lagoon.delta.session import settings_for_block
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import SchemaChanged, TableError
@@ -25,13 +26,16 @@ from kafka_lagoon.tables.table import Table, differences
 def opened(warehouse: Warehouse, names: Iterable[str]) -> Iterator[Ask]:
     """Yield a function that runs statements over tables and views of these `names`.
 
+    Times are in UTC, whatever the session's time zone is: DuckDB has the same, and pyarrow does not know all of Spark's zones.
+
     TableError with Spark's words if a statement fails.
     """
     PySparkLogger.getLogger(
         "SQLQueryContextLogger"
     ).disabled = True  # it writes 14 kB to standard error for each wrong statement
-    make_available(warehouse, names)
-    yield lambda statement, *values: _run(warehouse, statement, values)
+    with settings_for_block(warehouse.spark, {"spark.sql.session.timeZone": "UTC"}):
+        make_available(warehouse, names)
+        yield lambda statement, *values: _run(warehouse, statement, values)
 
 
 def _run(warehouse: Warehouse, statement: str, values: Sequence[int | str]) -> Rows:
@@ -41,7 +45,7 @@ def _run(warehouse: Warehouse, statement: str, values: Sequence[int | str]) -> R
     try:
         refuse_all_but_a_query(_parsed(warehouse, bound), warehouse.name.split(".") if warehouse.in_catalog else ())
         frame = warehouse.spark.sql(bound)
-        schema = to_arrow_schema(frame.schema, timezone=warehouse.spark.conf.get("spark.sql.session.timeZone"))
+        schema = to_arrow_schema(frame.schema, timezone="UTC")
     except JAVA_ERRORS as error:
         raise failed(_words(error)) from error
     return Rows(schema=schema, batches=_batches(frame, schema))
