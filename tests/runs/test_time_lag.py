@@ -10,6 +10,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Clock
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.runs import earlier_offsets
@@ -47,13 +48,13 @@ def lake(new_lake: Path, tmp_path: Path) -> Path:
     return shutil.copytree(new_lake, tmp_path / "lake")
 
 
-def taken(state: FakeCluster, lake: Path, *slots: int, **more: str | int) -> list[Snapshot]:
+def taken(state: FakeCluster, lake: Path, *slots: int, clock: Clock = CLOCK, **more: str | int) -> list[Snapshot]:
     """Take a snapshot for each slot."""
     with fake_cluster(state):
         servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
         given = [f"snapshot.{name}={value}" for name, value in more.items()]
         context = RunContext(
-            "snapshot", settings(f"warehouse={lake}", f"kafka.bootstrap_servers={servers}", *given), CLOCK
+            "snapshot", settings(f"warehouse={lake}", f"kafka.bootstrap_servers={servers}", *given), clock
         )
         several = list[Snapshot]()
         for slot in slots:
@@ -84,10 +85,14 @@ def test_executors_find_what_the_driver_finds(tmp_path: Path) -> None:
 
 
 def test_history_tells_when_offsets_were_written(lake: Path) -> None:
-    """The time of a commit is interpolated between two snapshots; before the first one it is unknown."""
+    """The time of a commit is interpolated between two snapshots; before the first one it is unknown.
+
+    Days are those of the run's clock, which is that of last month here, and not those of Spark's session.
+    """
     state = cluster()
     state.groups["b"].commits = {("t", 0): FakeCommit(10), ("t", 1): FakeCommit(15)}
-    earlier, later = taken(state, lake, NOON_MS, NOON_MS + 1, time_lag="interpolate")
+    last_month = replace(CLOCK, now_ms=lambda: CLOCK.now_ms() - 30 * 86_400_000)
+    earlier, later = taken(state, lake, NOON_MS, NOON_MS + 1, clock=last_month, time_lag="interpolate")
     first, second = earlier.of(ConsumerLagRow), later.of(ConsumerLagRow)
     assert answered(earlier) == answered(later) == 0
     assert {one.time_lag_problem for one in first if one.lag and one.lag > 0} == {"NO_EARLIER_SNAPSHOT"}

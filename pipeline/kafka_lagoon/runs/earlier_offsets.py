@@ -5,8 +5,9 @@ them the time is interpolated; before the first snapshot it is unknown.
 """
 
 from collections.abc import Sequence
+from datetime import timedelta
 
-from pyspark.sql.functions import col, current_date, date_sub, lit, unix_millis
+from pyspark.sql.functions import col, lit, unix_millis
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.delta.storage import JAVA_ERRORS
@@ -14,6 +15,7 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.unread_positions import FirstUnread, FirstUnreadOutcome, Position, UnreadRecords, not_read
 from kafka_lagoon.query.spark_engine import make_available
+from kafka_lagoon.times import utc_day
 
 NO_EARLIER_SNAPSHOT, HISTORY_UNREADABLE = "NO_EARLIER_SNAPSHOT", "HISTORY_UNREADABLE"
 
@@ -72,11 +74,12 @@ def _ends(
         (number, one.topic, cluster.topics.id_of(one.topic), one.partition, one.offset)
         for number, one in enumerate(positions)
     ]
+    first_day = utc_day(cluster.clock.now_ms()) - timedelta(days)  # current_date of Spark is that of the session
     spark = warehouse.spark
     make_available(warehouse, ["partition_offsets_published"])
     ends = (
         spark.table("partition_offsets_published")
-        .where((col("cluster") == name) & (col("snapshot_date") >= date_sub(current_date(), days)))
+        .where((col("cluster") == name) & (col("snapshot_date") >= lit(first_day)))
         # Brokers before 2.8 have no ids of topics, which would tell those of another cluster of this name apart.
         .where(col("cluster_id").eqNullSafe(lit(cluster.cluster_id)))
         .where(col("high_watermark").isNotNull() & col("read_at").isNotNull())
