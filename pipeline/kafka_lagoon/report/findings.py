@@ -93,7 +93,7 @@ class Difference:
 def losses_of(scope: Scope) -> list[Loss]:
     """Lost records first, then those that retention reaches soonest."""
     statement = f"""
-        SELECT group_id, topic, partition, records_lost, lag, CAST(seconds_left * 1000 AS BIGINT), unix_millis(loss_at),
+        SELECT group_id, topic, partition, records_lost, lag, CAST(round(seconds_left * 1000) AS BIGINT), unix_millis(loss_at),
           evidence, owners.owner
         FROM (
           SELECT * FROM loss_ahead
