@@ -99,6 +99,21 @@ def test_a_file_system_that_is_mounted_read_only(tmp_path: Path, monkeypatch: py
         check_writable(warehouse)
 
 
+def test_a_bucket_in_which_nothing_may_be_removed() -> None:
+    """The line names files in the warehouse: nobody tried to remove the warehouse."""
+    warehouse = Mock()
+    warehouse.name = "s3a://bucket/lake"
+
+    def refuse(url: str) -> None:
+        raise TableError(f"{url} cannot be removed: {url}: delete on {url}: Access Denied (AccessDeniedException)")
+
+    warehouse.kernel.storage.delete = refuse
+    with pytest.raises(
+        ConfigError, match=r"^warehouse: files in s3a://bucket/lake cannot be removed: s3a://bucket/lake: "
+    ):
+        check_writable(warehouse)
+
+
 def test_reading_makes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """Opening an empty place for reading is an error that says there are no tables, and creates none."""
     with pytest.raises(TableError, match="there is no table snapshots at file:"):

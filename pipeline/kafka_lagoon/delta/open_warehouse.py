@@ -149,7 +149,8 @@ def check_writable(warehouse: Warehouse) -> None:
             check_existing(commit_lock)
     except TableError as error:
         # The name of the folder is in the settings, and that of the probe is not.
-        problem = str(error).replace(probe, warehouse.name)
+        problem = str(error).replace(f"{probe} cannot be removed", f"files in {warehouse.name} cannot be removed")
+        problem = problem.replace(probe, warehouse.name)
         cure = _whose(warehouse) if isinstance(error.__cause__, PermissionError) else ""
         raise ConfigError([f"warehouse: {problem}{cure}"]) from error
     check_exclusion(warehouse.kernel.storage, warehouse.name)
