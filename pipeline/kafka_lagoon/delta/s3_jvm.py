@@ -26,6 +26,9 @@ _OF_AMAZON = {
     "AWS_ENDPOINT_URL": "fs.s3a.endpoint",
 }
 _KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+# Hadoop 3.5 reads by default with Amazon's own library (`analytics`). It does not repeat a GET whose answer breaks off, and
+# gives up on a busy store after seconds. The stream of earlier releases repeats reads as s3a repeats all other requests.
+READS_AGAIN = {"fs.s3a.input.stream.type": "classic"}
 
 
 def s3_jars() -> list[Path]:
@@ -58,7 +61,7 @@ def s3_settings(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     of_others += [f"{_OF_HADOOP}{name}" for name, value in settings.items() if not _is_known(name, value)]
     if of_others:
         raise NeedsSession(f"{of_others[0]} of spark-defaults.conf may name a class of other jars")
-    return dict(_of_amazon(environ)) | settings
+    return READS_AGAIN | dict(_of_amazon(environ)) | settings
 
 
 def _is_known(name: str, value: str) -> bool:
