@@ -133,6 +133,12 @@ class ObjectStore:
             yield
 
     @contextmanager
+    def breaking_answers(self, text: str) -> Iterator[None]:
+        """Answer GETs of paths with this text by a half of the body, once each."""
+        with self._made_to("break-answers", text):
+            yield
+
+    @contextmanager
     def refusing(self, each: int) -> Iterator[None]:
         """Answer each N-th request with 503, without carrying it out."""
         with self._made_to("refuse-each", str(each)):

@@ -7,6 +7,7 @@ access key, `token` if there was a session token, `condition` if there was If-No
 
 - `lose-answers`: a PUT to a path with the text in this file is carried out and answered by 500, once for each path: what a
   client sees whose connection breaks.
+- `break-answers`: the body of the answer to a GET of a path with the text in this file ends after its half, once for each path.
 - `refuse-each`: each N-th request, N being the number in this file, is answered by 503 and not carried out, as by a store that has too many.
 - `ignore-conditions`: If-None-Match is not looked at, as in stores that do not know it.
 
@@ -39,6 +40,7 @@ class Observed:
         self._application, self._folder = application, folder
         self._requests = (folder / "requests").open("a")
         self._lost: set[str] = set()
+        self._broken: set[str] = set()
         self._count = 0
 
     def __call__(self, environ: dict[str, Any], respond: Callable[..., Any]) -> Iterable[bytes]:
@@ -53,8 +55,7 @@ class Observed:
             return []
         if self._given("ignore-conditions") is not None:
             environ.pop("HTTP_IF_NONE_MATCH", None)
-        if method == "PUT" and self._is_to_be_lost(path):
-            self._lost.add(path)
+        if method == "PUT" and self._is_first("lose-answers", path, self._lost):
 
             def answer(_status: str, *_: Any) -> Any:
                 return respond("500 Internal Server Error", [])
@@ -69,6 +70,9 @@ class Observed:
             return answer(status, headers, *rest)
 
         content = self._application(environ, noting)
+        if method == "GET" and self._is_first("break-answers", path, self._broken):
+            body = b"".join(content)
+            return [body[: len(body) // 2]]
         return content if answer is respond else []
 
     def _note(self, *words: object) -> None:
@@ -79,9 +83,13 @@ class Observed:
         each = self._given("refuse-each")
         return each is not None and self._count % int(each) == 0
 
-    def _is_to_be_lost(self, path: str) -> bool:
-        named = self._given("lose-answers")
-        return path not in self._lost and named is not None and named in path
+    def _is_first(self, name: str, path: str, before: set[str]) -> bool:
+        """True once for each path with the text in a file."""
+        named = self._given(name)
+        is_first = path not in before and named is not None and named in path
+        if is_first:
+            before.add(path)
+        return is_first
 
     def _given(self, name: str) -> str | None:
         """Return the text of a file that makes it fail, while there is one."""

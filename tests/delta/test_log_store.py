@@ -145,6 +145,17 @@ def test_a_store_that_cannot_exclude_is_refused(spark: SparkSession, bucket: Obj
         open_warehouse(spark, settings(f"warehouse=s3a://older/{uuid4().hex}"), CLOCK)
 
 
+def test_an_answer_that_breaks_off_is_asked_for_again(bucket: ObjectStore, lake: Warehouse) -> None:
+    """No commit and no data file is unreadable because a connection broke within an answer."""
+    storage, content = lake.kernel.storage, b"content" * 100_000
+    url, version = f"{lake.name}/large", lake.state("topics").version
+    storage.write(url, content)
+    with bucket.breaking_answers("/large"):
+        assert storage.read(url) == content
+    with bucket.breaking_answers("/topics/_delta_log/"):
+        assert lake.state("topics").version == version
+
+
 @pytest.mark.proof
 def test_a_named_log_store_stays(spark: SparkSession, bucket: ObjectStore) -> None:  # noqa: ARG001  reaches the bucket
     """A class that the user names is used by Spark and the Kernel; Delta's own for S3, which loses commits, is refused."""
