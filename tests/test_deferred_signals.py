@@ -3,20 +3,13 @@
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from threading import Thread
 
 import pytest
 
 from kafka_lagoon.deferred_signals import deferred_signals
 
-
-@pytest.fixture(autouse=True)
-def _heeded() -> Iterator[None]:
-    """A shell lets its background processes, such as this run of tests, ignore SIGINT."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("ctrl_c")
 
 
 def test_ctrl_c_is_raised_at_the_end_of_the_block() -> None:

@@ -16,7 +16,7 @@ def deferred_signals(blocked: Collection[signal.Signals] = ()) -> Iterator[None]
     """Call the handlers of signals that come in the block when it has ended; they are the same after the block as before.
 
     A process that ignores SIGINT, as shells start their background processes, ignores it in the block, too; SIGTERM and
-    SIGHUP end a process without a handler at once. Processes that start in the block inherit signals as `blocked`.
+    SIGHUP end a process without a handler at once. Signals in `blocked` are blocked in processes that start in the block.
     """
     if current_thread() is not main_thread():  # only the main thread may set handlers, and a signal interrupts no other
         yield

@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
 from threading import main_thread
 from types import SimpleNamespace
 
@@ -15,13 +14,7 @@ from py4j.protocol import Py4JNetworkError
 
 from kafka_lagoon.delta.interrupts import held_back
 
-
-@pytest.fixture(autouse=True)
-def _heeded() -> Iterator[None]:
-    """A shell lets its background processes, such as this run of tests, ignore SIGINT."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("ctrl_c")
 
 
 def test_ctrl_c_does_not_run_a_handler_of_the_block() -> None:

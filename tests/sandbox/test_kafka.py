@@ -138,16 +138,13 @@ class InterruptedStart:
         return started.pid
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_no_broker_outlives_an_interrupted_start(tmp_path: Path) -> None:
     """Ctrl-C waits until the watchdog knows the broker, which was left running."""
-    cluster, server, before = LocalKafka(tmp_path), InterruptedStart(), signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    cluster, server = LocalKafka(tmp_path), InterruptedStart()
     cluster._watchdog = Watchdog()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            cluster._launch(server)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with pytest.raises(KeyboardInterrupt):
+        cluster._launch(server)
     assert server.process
     cluster._watchdog.close()
     assert server.process.wait(30) == -signal.SIGKILL

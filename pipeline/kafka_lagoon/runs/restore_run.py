@@ -1,4 +1,4 @@
-"""What a restore needs to alter its target, and how it knows that no other run has altered it since it was planned."""
+"""Carries out a restore's requests to its target, and raises LockHeld if another run has altered it since the plan began."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
