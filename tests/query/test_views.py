@@ -342,7 +342,7 @@ def test_views_read_what_comes_before_them() -> None:
 @pytest.mark.parametrize(
     ("view", "version", "known"),
     [
-        ("computed_changes", views.CHANGES_VERSION, (4, "d0174b3676e5")),
+        ("computed_changes", views.CHANGES_VERSION, (5, "7f25c03b2dc0")),
         ("topic_throughput", views.THROUGHPUT_VERSION, (2, "6c21d5b4efab")),
     ],
 )

@@ -70,7 +70,7 @@ def _view(name: str, file: str, **words: str) -> View:
 def _of_history(name: str) -> View:
     if name in _PARTITION_THROUGHPUT:
         return _view(name, "partition_throughput", view=name, **_PARTITION_THROUGHPUT[name])
-    return _view(name, name, **_SUMS, **_STATES)
+    return _view(name, name, **_SUMS, **_STATES, **_APART)
 
 
 def _published(table: Table) -> View:
@@ -83,8 +83,22 @@ def _published(table: Table) -> View:
 
 _SUMS = {"sum_of_lag": whole_sum("lag"), "sum_of_lag_behind": whole_sum("behind.lag")}
 
+
+def _apart(column: str) -> str:
+    """SQL of a text that is joined to others by spaces: in double quotes if it has spaces, or begins with such a quote."""
+    quoted = f"""concat('"', replace({column}, '"', '""'), '"')"""
+    return f"""CASE WHEN {column} LIKE '% %' OR {column} LIKE '"%' THEN {quoted} ELSE {column} END"""
+
+
+_APART = {
+    "acl_resource": _apart("resource_name"),
+    "acl_principal": _apart("principal"),
+    "quota_user": _apart("quotas_published.user"),
+    "quota_client_id": _apart("client_id"),
+}
+
 # Versions of the views that compute stored rows; tests/query/test_views.py demands a new number when one of them changes.
-CHANGES_VERSION = 4
+CHANGES_VERSION = 5
 THROUGHPUT_VERSION = 2
 
 

@@ -7,7 +7,7 @@
   previous_captured_at COMMENT 'When that snapshot began: the change was made between the two. Of truncated, and of moved_back of the start of a log, it may have been made before, after an earlier snapshot of the day: where a snapshot does not know the end or start, old_value is the last one that is known.',
   change_type COMMENT 'added, removed, changed, recreated (a topic under its old name), moved_back (a commit, or the start of a log) or truncated (the end of a log went down).',
   entity_type COMMENT 'Type of the changed entity: cluster, broker, voter, log_dir, topic, partition, reassignment, config, feature, quota, scram_user, delegation_token, acl, group, member or group_partition (ownership and commit of a partition by a group).',
-  entity COMMENT 'The broker, topic-partition, group, member or ACL, for people.',
+  entity COMMENT 'The broker, topic-partition, group, member or ACL, for people. Within the names of ACLs and quotas, a part with spaces is in double quotes.',
   attribute COMMENT 'The attribute that changed: the name of its column, config or quota, or the mechanism of a SCRAM user; null for the entity as a whole.',
   old_value COMMENT 'The value before: a topic or member by its id, lists of brokers as [1, 2], iterations of a SCRAM user; null if there was none, or if it is secret.',
   new_value COMMENT 'The value now; null if there is none, or if it is secret. A config that is not set any more has its default.',

@@ -123,8 +123,8 @@ SELECT
   cluster, snapshot_id, snapshot_date, 'quotas', 'thing', 'quota',
   concat_ws(
     ' ',
-    CASE WHEN quotas_published.user IS NOT NULL THEN concat('user=', quotas_published.user) END,
-    CASE WHEN client_id IS NOT NULL THEN concat('client_id=', client_id) END,
+    CASE WHEN quotas_published.user IS NOT NULL THEN concat('user=', {quota_user}) END,
+    CASE WHEN client_id IS NOT NULL THEN concat('client_id=', {quota_client_id}) END,
     CASE WHEN ip IS NOT NULL THEN concat('ip=', ip) END
   ),
   name,
@@ -156,7 +156,7 @@ FROM delegation_tokens_published
 UNION ALL
 SELECT
   cluster, snapshot_id, snapshot_date, 'acls', 'thing', 'acl',
-  concat_ws(' ', resource_type, pattern_type, resource_name, principal, host, operation, permission), NULL, NULL,
+  concat_ws(' ', resource_type, pattern_type, {acl_resource}, {acl_principal}, host, operation, permission), NULL, NULL,
   NULL, NULL, NULL, NULL, NULL, NULL
 FROM acls_published
 UNION ALL
