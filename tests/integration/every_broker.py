@@ -42,17 +42,32 @@ def wait_until(is_true: Callable[[], bool], complaint: str = "") -> None:
         assert deadline.pause(_PAUSE_S), complaint or f"not within {_TIMEOUT_MS / 1000:g} s"
 
 
-def _on_every_broker(servers: str, holds: Callable[[int, Broker, Deadline], bool], complaint: str) -> None:
+@contextmanager
+def _connected(servers: str) -> Iterator[tuple[Cluster, Deadline]]:
     deadline = Deadline.after(CLOCK, _TIMEOUT_MS)
+    with Cluster.connect(KafkaSettings(bootstrap_servers=servers), CLOCK, RequestStats(), deadline) as cluster:
+        yield cluster, deadline
+
+
+def _on_every_broker(servers: str, holds: Callable[[int, Broker, Deadline], bool], complaint: str) -> None:
+    with _connected(servers) as (cluster, deadline):
+        _on_brokers(cluster, deadline, holds, complaint)
+
+
+def _on_brokers(
+    cluster: Cluster, deadline: Deadline, holds: Callable[[int, Broker, Deadline], bool], complaint: str
+) -> None:
+    """Ask on connections that stay open: accepting one costs a broker more than a request."""
 
     def is_known() -> bool:
-        with Cluster.connect(KafkaSettings(bootstrap_servers=servers), CLOCK, RequestStats(), deadline) as cluster:
-            try:
-                return all(holds(node_id, broker, deadline) for node_id, broker in cluster.brokers.items())
-            except ConnectionFailed:  # it has just ended, but is still listed for a moment
-                return False
+        try:
+            return all(holds(node_id, broker, deadline) for node_id, broker in cluster.brokers.items())
+        except ConnectionFailed:  # it has just ended, but is still listed for a moment
+            return False
 
-    wait_until(is_known, complaint)
+    while not is_known():
+        assert deadline.pause(_PAUSE_S), complaint
+        cluster.refresh((), deadline)  # others may have joined or ended
 
 
 def have_applied_changes(servers: str) -> None:
@@ -61,23 +76,23 @@ def have_applied_changes(servers: str) -> None:
     Brokers apply the metadata log in its order, and answer with a change before they have started its logs or taken over its
     users and configs. So a quota is set and removed again: a broker that has forgotten it is done with all that came before.
     """
-    for is_set in (True, False):
-        _alter_quota_of_nobody(servers, is_set)
-        _on_every_broker(
-            servers,
-            lambda _, broker, deadline, is_set=is_set: _has_quota_of_nobody(broker, deadline) == is_set,
-            "a broker does not follow the metadata log",
-        )
+    with _connected(servers) as (cluster, deadline):
+        for is_set in (True, False):
+            _alter_quota_of_nobody(cluster, deadline, is_set)
+            _on_brokers(
+                cluster,
+                deadline,
+                lambda _, broker, deadline, is_set=is_set: _has_quota_of_nobody(broker, deadline) == is_set,
+                "a broker does not follow the metadata log",
+            )
 
 
-def _alter_quota_of_nobody(servers: str, is_set: bool) -> None:
+def _alter_quota_of_nobody(cluster: Cluster, deadline: Deadline, is_set: bool) -> None:
     entity = altered_quotas.AlterClientQuotaEntity(entity_type=quotas.USER, entity_name=_NOBODY)
     operation = altered_quotas.AlterClientQuotaOperation(key="request_percentage", value=100.0, remove=not is_set)
     entry = altered_quotas.AlterClientQuotaEntry(entity=(entity,), ops=(operation,))
     request = altered_quotas.AlterClientQuotasRequest(entries=(entry,), validate_only=False)
-    deadline = Deadline.after(CLOCK, _TIMEOUT_MS)
-    with Cluster.connect(KafkaSettings(bootstrap_servers=servers), CLOCK, RequestStats(), deadline) as cluster:
-        (altered,) = cluster.ask_any(altered_quotas.ALTER_CLIENT_QUOTAS, request, deadline).entries
+    (altered,) = cluster.ask_any(altered_quotas.ALTER_CLIENT_QUOTAS, request, deadline).entries
     assert altered.error_code == 0, altered
 
 
