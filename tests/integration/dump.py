@@ -12,6 +12,7 @@ hexadecimal digits, by a decoder that we give to the tool. It cannot show:
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -83,7 +84,7 @@ def dump(version: str, files: Sequence[Path], timeout_s: float = 60) -> Mapping[
     """Return the output of that release's tool for files that end in .log or .txnindex, all in one call."""
     with TemporaryDirectory() as classes:
         jars = jar_paths(f"kafka-{version}")
-        _compile(Path(classes), jars, version)
+        Path(classes, f"{_SOURCE.stem}.class").write_bytes(_decoder(version))
         printed = run_tool(
             [Path(classes), *jars],
             _TOOL if version.startswith("4.") else _OLD_TOOL,
@@ -94,14 +95,20 @@ def dump(version: str, files: Sequence[Path], timeout_s: float = 60) -> Mapping[
     return dict(_segments(printed))
 
 
-def _compile(folder: Path, jars: Sequence[Path], version: str) -> None:
-    """Compile the decoder; 2.8 has the interface in another package, and passes settings to the constructor."""
+@cache
+def _decoder(version: str) -> bytes:
+    """Compile the decoder, once for all calls because that takes a JVM.
+
+    2.8 has the interface in another package, and passes settings to the constructor.
+    """
     source = _SOURCE.read_text()
     if version.startswith("2."):
         source = source.replace("org.apache.kafka.tools.api.", "kafka.serializer.")
         source = source.replace("HexDecoder()", "HexDecoder(kafka.utils.VerifiableProperties none)")
-    (folder / _SOURCE.name).write_text(source)
-    compile_java(folder / _SOURCE.name, folder, jars)
+    with TemporaryDirectory() as folder:
+        Path(folder, _SOURCE.name).write_text(source)
+        compile_java(Path(folder, _SOURCE.name), Path(folder), jar_paths(f"kafka-{version}"))
+        return Path(folder, f"{_SOURCE.stem}.class").read_bytes()
 
 
 def _segments(printed: str) -> Iterator[tuple[Path, DumpedSegment]]:
