@@ -1,6 +1,7 @@
 """Tasks write each archived record once to real brokers, wherever they die and however often they are repeated."""
 
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -247,6 +248,57 @@ def test_a_task_that_is_run_twice_writes_once(kafka: LocalKafka, tmp_path: Path)
     first, second = restore.attempt(), restore.attempt()
     restore.assert_whole(second)
     assert first == second
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, do: Callable[[], object]) -> None:
+    """Do something before the next call of a function."""
+    real, left = getattr(module, name), [do]
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        while left:
+            left.pop()()
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(module, name, interrupted)
+
+
+@pytest.mark.parametrize("where", ["_end", "commit_offsets"])
+def test_an_attempt_that_another_one_has_fenced_goes_on(
+    kafka: LocalKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Spark would take a failure for the result of the task, and stop the other attempt, as with spark.speculation."""
+    restore = Restore(kafka, tmp_path, is_transactional=True)
+    interrupted(monkeypatch, transactions, where, lambda: killed(restore, 0, "before commit"))
+    restore.assert_whole(restore.attempt())
+
+
+def test_an_attempt_that_is_fenced_before_its_first_record_goes_on(
+    kafka: LocalKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another attempt commits after this one has looked for records is not taken for deleted records."""
+    restore = Restore(kafka, tmp_path, is_transactional=True)
+    interrupted(monkeypatch, tasks, "check_committed", lambda: killed(restore, 0, "after commit"))
+    restore.assert_whole(restore.attempt())
+
+
+def test_an_attempt_that_is_fenced_until_its_round_ends_has_not_failed(
+    kafka: LocalKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next round finds what the other attempt has written."""
+    restore, late_ms = Restore(kafka, tmp_path, is_transactional=True), [0]
+    settings = replace(restore.settings(), clock=replace(CLOCK, now_ms=lambda: CLOCK.now_ms() + sum(late_ms)))
+
+    def pauses(*_: int) -> Iterator[float]:
+        late_ms.append(60_000)
+        yield 0
+
+    monkeypatch.setattr(tasks, "backoff", pauses)
+    interrupted(monkeypatch, transactions, "_end", lambda: killed(restore, 0, "after commit"))
+    work = Work(planned=restore.planned, position=restore.position, files=restore.files)
+    (fenced,) = restore_partitions(settings, [work])
+    assert (fenced.failure, fenced.position.is_done) == (None, False)
+    assert fenced.position.written < len(restore.consumed())
+    restore.assert_whole(restore.attempt())
 
 
 def test_others_may_write_to_the_same_partition(kafka: LocalKafka, tmp_path: Path) -> None:

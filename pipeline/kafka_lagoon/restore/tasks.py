@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.clock import Clock, Deadline
-from kafka_lagoon.errors import BrokerError, OtherAttempt, PipelineError, TargetChanged
+from kafka_lagoon.clock import Clock, Deadline, backoff
+from kafka_lagoon.errors import BrokerError, OtherAttempt, PipelineError, TargetChanged, TransactionFailed
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.produce.targets import TargetTopic, describe_targets
+from kafka_lagoon.produce.transaction_requests import FENCED
 from kafka_lagoon.produce.transactions import OffsetToCommit, Transaction, TransactionalProducer
 from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from kafka_lagoon.records.digests import record_hashes
@@ -40,6 +41,7 @@ from kafka_lagoon.restore.recent_topics import RecentTopics
 from kafka_lagoon.topic_partition import TopicPartition
 
 _PAUSE_S = 0.5
+_LONGEST_PAUSE_MS = 16_000
 _UNKNOWN_FOR_MS = 10_000
 _TRANSACTION_BYTES = 64 << 20
 _SEQUENCES = 1 << 31
@@ -117,13 +119,7 @@ def _restore(task: _Task, work: Work) -> WorkResult:
         written.topics = task.topics.of(work.planned.target.topic)
         if not task.cluster.topics.may_be(work.planned.target.topic, work.planned.target_topic_id):
             raise TargetChanged(*work.planned.target, "is of another topic: it was re-created since the restore began")
-        waiting = task.deadline()
-        while True:
-            try:
-                return _go_on(task, written)
-            except OtherAttempt:
-                if not waiting.pause(_PAUSE_S):
-                    raise
+        return _go_on_after_others(task, written)
     except PipelineError as error:
         return written.result(str(error))
 
@@ -180,6 +176,23 @@ class _Written:
         """The result for the driver."""
         target = self.work.planned.target
         return WorkResult(target=target, position=self.position, ranges=self.ranges, failure=failure)
+
+
+def _go_on_after_others(task: _Task, written: _Written) -> WorkResult:
+    """Write as `_go_on`; where another attempt writes, wait for it and go on after its records.
+
+    A failure would be the task's result for Spark, although the other attempt may yet succeed. Pauses grow, because an attempt
+    with transactions aborts that of the other one when it goes on. If the round ends meanwhile, the next round goes on.
+    """
+    waiting, pauses = task.deadline(), backoff(int(_PAUSE_S * 1000), _LONGEST_PAUSE_MS)
+    while True:
+        try:
+            return _go_on(task, written)
+        except OtherAttempt:
+            if not waiting.pause(next(pauses)):
+                raise
+            if task.settings.plan.is_transactional and task.settings.clock.now_ms() >= task.settings.ends_at_ms:
+                return written.result()
 
 
 def _go_on(task: _Task, written: _Written) -> WorkResult:
@@ -293,7 +306,19 @@ def _write(task: _Task, written: _Written, rows: _Rows) -> None:
 
 
 def _write_in_transactions(task: _Task, written: _Written, rows: _Rows) -> None:
-    """Write in transactions, each of which commits the number of the next record as the offset of a group."""
+    """Write in transactions, each of which commits the number of the next record as the offset of a group.
+
+    OtherAttempt if another attempt has begun a transaction since, which fences this one.
+    """
+    try:
+        _begin_and_write(task, written, rows)
+    except (BrokerError, TransactionFailed) as error:
+        if error.code in FENCED:
+            raise OtherAttempt(*written.work.planned.target) from error
+        raise
+
+
+def _begin_and_write(task: _Task, written: _Written, rows: _Rows) -> None:
     cluster, settings, plan = task.cluster, task.settings, task.settings.plan
     target = written.work.planned.target
     name, age_ms = plan.transactional_id(target), settings.clock.now_ms() - plan.planned_at_ms
@@ -306,7 +331,11 @@ def _write_in_transactions(task: _Task, written: _Written, rows: _Rows) -> None:
     log = _bounds(task.logs.afresh(target, task.deadline()))
     own = _find(task, written, log, {first.producer_id, plan.producer_id})
     in_target = written.position.written + len(own.offsets)
-    check_committed(cluster, plan.group_id, target, in_target, log, task.deadline())
+    try:
+        check_committed(cluster, plan.group_id, target, in_target, log, task.deadline())
+    except TargetChanged:
+        producer.abort(task.deadline())  # refused if another attempt has fenced this one, and has committed more since
+        raise
     if is_in_doubt is None and not in_target:
         refuse_forgotten(target, own.others)
     _take_found(written, rows, own.offsets)
