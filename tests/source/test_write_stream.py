@@ -22,6 +22,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.notebooks import register_source
 from kafka_lagoon.produce.batch_progress import BatchProgress, keep_progress, read_progress
+from kafka_lagoon.produce.transaction_state import is_open
 from kafka_lagoon.produce.transactions import commit, init_transactions
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.source.data_source import LagoonSource
@@ -155,17 +156,20 @@ def _writer(kafka: LocalKafka, topic: str) -> Any:
 
 
 def test_a_driver_that_died_between_commits(kafka: LocalKafka) -> None:
-    """The next driver commits the decided transactions, and records that; a second driver changes nothing."""
+    """The next driver commits the decided transactions, records that, and aborts others; a second driver changes nothing."""
     topic = f"decided-{CLOCK.now_ms()}"
     create(kafka, topic)
     with connected(kafka, topic) as cluster:
         decided = _decided(cluster, topic)
         assert read_progress(cluster, topic, soon()) == [decided]
         assert values_of(kafka, topic) == []
+        of_speculation = init_transactions(cluster, f"{topic}.task-1-1", 60_000, soon())
+        assert not write(cluster, of_speculation, topic, b"1").failures
         for _ in range(2):
             pickle.dumps(_writer(kafka, topic))
             (done,) = read_progress(cluster, topic, soon())
             assert (done.number, done.open_transactions) == (7, ())
+            assert not is_open(cluster, of_speculation.transactional_id, soon())  # consumers would wait for its timeout
     assert values_of(kafka, topic) == [b"0", b"1"]
 
 

@@ -36,7 +36,12 @@ from kafka_lagoon.source.sink import (
     require_written,
     task_messages,
 )
-from kafka_lagoon.source.task_transactions import abort_attempts, commit_tasks, transactions_with_records
+from kafka_lagoon.source.task_transactions import (
+    abort_attempts,
+    abort_left_open,
+    commit_tasks,
+    transactions_with_records,
+)
 from kafka_lagoon.source.write_options import NO_TRANSACTIONS, OF_TASKS
 
 if TYPE_CHECKING:
@@ -131,6 +136,7 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
     ) -> Transaction:
         """Commit the tasks' transactions in the stored list, and clear the list; returns the driver's next transaction.
 
+        Transactions of other attempts, which the driver that died would have aborted, are aborted.
         TransactionFailed has a cure: another one for transactions that are gone than for those without an answer.
         """
         failures = end_all(cluster, progress.open_transactions, deadline, committed=True).values()
@@ -141,7 +147,9 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
             for failure in some:
                 raise _uncommitted(progress, failure, len(some), cure)
         done = replace(progress, open_transactions=())
-        return self._keep(cluster, transaction, done, deadline) or self._init(cluster, deadline, transaction)
+        following = self._keep(cluster, transaction, done, deadline) or self._init(cluster, deadline, transaction)
+        abort_left_open(cluster, self._sink, following, (), deadline)
+        return following
 
     def _commit_tasks(
         self, cluster: Cluster, deciding: Transaction, written: Sequence[TaskWritten], deadline: Deadline
