@@ -14,6 +14,7 @@ from kafka_lagoon.admin.topics import delete_records
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import OtherAttempt
 from kafka_lagoon.fetch.split import ReadOptions
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.produce import transactions
@@ -299,6 +300,26 @@ def test_an_attempt_that_is_fenced_until_its_round_ends_has_not_failed(
     assert (fenced.failure, fenced.position.is_done) == (None, False)
     assert fenced.position.written < len(restore.consumed())
     restore.assert_whole(restore.attempt())
+
+
+def test_an_attempt_that_has_written_for_long_waits_for_another_one(
+    kafka: LocalKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time in which it wrote records is not part of its wait."""
+    restore, passed_s, go_on = Restore(kafka, tmp_path), [0.0], tasks._go_on
+
+    def slow(task: Any, written: Any) -> WorkResult:
+        result = go_on(task, written)
+        if len(passed_s) == 1:
+            passed_s.append(30.0)
+            raise OtherAttempt(*restore.planned.target)
+        return result
+
+    monkeypatch.setattr(tasks, "_go_on", slow)
+    clock = replace(CLOCK, monotonic=lambda: CLOCK.monotonic() + sum(passed_s))
+    work = Work(planned=restore.planned, position=restore.position, files=restore.files)
+    (result,) = restore_partitions(replace(restore.settings(), clock=clock), [work])
+    restore.assert_whole(result)
 
 
 def test_others_may_write_to_the_same_partition(kafka: LocalKafka, tmp_path: Path) -> None:

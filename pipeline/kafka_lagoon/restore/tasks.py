@@ -186,9 +186,12 @@ def _go_on_after_others(task: _Task, written: _Written) -> WorkResult:
     """
     waiting, pauses = task.deadline(), backoff(int(_PAUSE_S * 1000), _LONGEST_PAUSE_MS)
     while True:
+        before = written.position
         try:
             return _go_on(task, written)
         except OtherAttempt:
+            if written.position != before:
+                waiting = task.deadline()  # writing was no waiting
             if not waiting.pause(next(pauses)):
                 raise
             if task.settings.plan.is_transactional and task.settings.clock.now_ms() >= task.settings.ends_at_ms:
