@@ -17,6 +17,7 @@ pytestmark = pytest.mark.long
 
 NOW_MS = round(datetime(2026, 11, 20, 10, 30, tzinfo=UTC).timestamp() * 1000)
 BETWEEN = ("--between", "prod,spare")
+SAME = "no differences: prod and spare have the same"
 
 
 @pytest.fixture(scope="module")
@@ -103,9 +104,23 @@ def test_a_filter_keeps_unknown_lists(ask: Ask) -> None:
 
 
 def test_no_differences_are_said(ask: Ask) -> None:
-    """People see that nothing differs."""
-    shown = ask(*BETWEEN, "--topic", "neither")
-    assert (shown.code, shown.out.splitlines()[-1]) == (0, "no differences: prod and spare have the same")
+    """People see that nothing differs, also of a topic and a group that only one of the clusters has."""
+    for chosen in (
+        ("--topic", "same", "--entity", "topic"),
+        ("--topic", "returns", "--group", "audit", "--entity", "acl"),
+    ):
+        shown = ask(*BETWEEN, *chosen)
+        assert (shown.code, shown.out.splitlines()[-1], shown.err) == (0, SAME, "")
+
+
+def test_names_that_neither_cluster_has(ask: Ask) -> None:
+    """A name with an error in writing has no differences in any clusters, so it is exit 3."""
+    shown = ask(*BETWEEN, "--topic", "orders,ordres", "--group", "biling,audit", "--entity", "quota")
+    assert (shown.code, shown.out.splitlines()[-1]) == (3, SAME)
+    assert shown.err.splitlines() == [
+        "lagoon: topic ordres: not in the snapshot",
+        "lagoon: group biling: not in the snapshot",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,17 @@ from collections.abc import Iterator, Sequence
 
 from kafka_lagoon.cli.arguments import split_names
 from kafka_lagoon.cli.output import CommandOutput
-from kafka_lagoon.cli.tables.command import Condition, QueriedRows, TablesContext, matching_names, over
+from kafka_lagoon.cli.tables.command import (
+    GROUPS,
+    TOPICS,
+    Condition,
+    QueriedRows,
+    TablesContext,
+    matching_names,
+    missing_names,
+    of_snapshots,
+    over,
+)
 from kafka_lagoon.cli.tables.limits import age_lines, partial_lines
 from kafka_lagoon.cli.thresholds import Measured, Threshold, lines_of
 from kafka_lagoon.query.statements import tuples
@@ -58,8 +68,7 @@ def answer(context: TablesContext) -> CommandOutput:
 
 def _selected(context: TablesContext) -> Condition:
     options = context.options
-    here, there = options.between
-    rows = Condition().also("cluster = ?", here).also("other_cluster = ?", there).among("entity_type", options.entity)
+    rows = _of_both(context).among("entity_type", options.entity)
     for column, types in (("topic", _OF_TOPICS), ("group_id", _OF_GROUPS)):
         wanted = getattr(options, column.removesuffix("_id"))
         if wanted is not None:
@@ -71,6 +80,11 @@ def _selected(context: TablesContext) -> Condition:
         return rows
     named = Condition().among_many("entity", matching)
     return rows.also(f"({named} OR entity IS NULL)", *named.values)
+
+
+def _of_both(context: TablesContext) -> Condition:
+    here, there = context.options.between
+    return Condition().also("cluster = ?", here).also("other_cluster = ?", there)
 
 
 def _differences(context: TablesContext, rows: Condition) -> QueriedRows:
@@ -89,6 +103,13 @@ def _differences(context: TablesContext, rows: Condition) -> QueriedRows:
 
 
 def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
+    """Make the lines of topics and groups that neither cluster has, and of limits that are passed or may be.
+
+    A group that only has configs has differences, though it is not in the snapshots.
+    """
+    of, differing = of_snapshots(context.snapshots), _of_both(context)
+    yield from missing_names(context, "topic", context.options.topic, {TOPICS: of, _VIEW: differing})
+    yield from missing_names(context, "group_id", context.options.group, {GROUPS: of, _VIEW: differing})
     limits: Sequence[Threshold] = context.options.fail_above
     for limit in limits:
         if limit.name == "age":
@@ -116,4 +137,4 @@ def _measured(context: TablesContext, limit: Threshold, rows: Condition) -> Meas
     )
 
 
-KIND = over(_VIEW, clusters=lambda options: options.between)
+KIND = over(_VIEW, TOPICS, GROUPS, clusters=lambda options: options.between)
