@@ -1,6 +1,7 @@
 """View health_findings says since when a finding is there: a plain function that goes back from each snapshot agrees.
 
-Each sequence of four snapshots is a cluster of its own, with a reassignment in some of them.
+Each sequence of four snapshots is a cluster of its own, with a reassignment in some of them. Leaders above the even share are
+tested here, too: they need more partitions than an example should list.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -62,3 +63,20 @@ def test_the_first_of_consecutive_snapshots() -> None:
             finding = "stuck_reassignment" if place - series[-1] > 1 else "reassignment"
             wanted.append((letters, place, _START + timedelta(minutes=50 * series[-1]), len(series), finding))
     assert shown == sorted(wanted)
+
+
+def test_leaders_above_the_even_share() -> None:
+    """A broker that leads exactly a fifth more than its share has no finding; the next partition is one too many."""
+    examples = []
+    for led, others in ((12, 8), (13, 8)):
+        example = Example(name=f"{led} and {others}")
+        _add(example, [["snapshots", "captured_at"], ["1", "10:00"]])
+        _add(example, [["coverage", "api", "requests"], ["1", "Metadata", "1"]])
+        _add(example, [["brokers", "broker_id"], ["1", "1"], ["1", "2"]])
+        leaders = ["1"] * led + ["2"] * others
+        partitions = [["1", "t", str(number), leader] for number, leader in enumerate(leaders)]
+        _add(example, [["partitions", "topic", "partition", "leader_id"], *partitions])
+        examples.append(example)
+    rows = by_duckdb(dict(tables_of(examples)), "health_findings").to_pylist()
+    skewed = [(row["cluster"], row["entity"], row["detail"]) for row in rows if row["finding"] == "leader_skew"]
+    assert skewed == [("13 and 8", "1", "leads 13 of 21 partitions, one of 2 brokers")]
