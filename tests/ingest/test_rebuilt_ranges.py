@@ -49,6 +49,12 @@ def test_a_rebuilt_range_joins_the_one_before(
     assert [(row.from_offset, row.to_offset, row.records, row.lost) for row in made] == expected
     assert {(row.problem, row.leader_epoch, row.sequence, row.topic_id) for row in made} <= {(COUNTS_LOST, 0, 4, "id")}
     assert {row.planned_at_ms for row in made} <= {0x0199C82CC800}
+    unknown = {
+        (row.control, row.aborted, row.compacted, row.corrupt, row.bytes_fetched, row.bytes_decoded) for row in made
+    }
+    assert unknown <= {(0, 0, 0, 0, 0, 0)}  # sums over ranges stay those of what is known
+    without_epoch = _Rows("cluster-id", RUN).of(key, Position(next_offset=next_offset), records, ends)
+    assert {row.leader_epoch for row in without_epoch} <= {None}
 
 
 @pytest.mark.spark
