@@ -20,6 +20,7 @@ from tests.clock import Hands
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Fault
+from tests.protocol.api_lists import recorded
 
 SECRET = "hunter2"  # noqa: S105  it must not come out again
 
@@ -109,6 +110,39 @@ def test_resources_that_brokers_cannot_list(cluster: Cluster) -> None:
     listed = list_config_resources(cluster, messages.GROUP, soon())
     assert isinstance(listed, Failure)
     assert (str(listed.scope), listed.name) == ("every group", "UNSUPPORTED_VERSION")
+
+
+@pytest.mark.parametrize("resource_type", [messages.GROUP, messages.CLIENT_METRICS])
+@pytest.mark.parametrize(
+    ("release", "mode", "explained"),
+    [
+        ("2.8.2", "zookeeper", {messages.GROUP: "4.0", messages.CLIENT_METRICS: "3.7"}),
+        ("3.9.2", "kraft", {messages.GROUP: "4.0"}),
+        ("4.4.0", "kraft", {}),
+    ],
+)
+def test_a_type_that_a_release_does_not_know(
+    state: FakeCluster,
+    connect: Callable[..., Cluster],
+    release: str,
+    mode: str,
+    explained: dict[int, str],
+    resource_type: int,
+) -> None:
+    """The INVALID_REQUEST of an older release is said as what it is; that of one that knows the type stays as it is."""
+
+    def refuse(answer: DescribeConfigsResponse) -> DescribeConfigsResponse:
+        for result in answer.results:
+            result.error_code, result.error_message, result.configs = 42, "malformed", ()  # type: ignore[misc]
+        return answer
+
+    state.offered = recorded()[release, mode]
+    state.faults = [Fault(DESCRIBE_CONFIGS.key, Altered(refuse), times=1_000)]
+    [failure] = describe_configs(connect(), resource_type, ["orders"], soon()).failures
+    if since := explained.get(resource_type):
+        assert (failure.name, failure.message) == ("UNSUPPORTED_VERSION", f"needs Kafka {since} or newer")
+    else:
+        assert (failure.name, failure.message) == ("INVALID_REQUEST", "malformed")
 
 
 @pytest.mark.parametrize("code", [7, 15])

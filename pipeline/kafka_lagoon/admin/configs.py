@@ -9,7 +9,7 @@ from functools import partial
 
 from kafka_lagoon.client.agreement import ask_two
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope
 from kafka_lagoon.client.routes import ByAny, ByBroker
 from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
@@ -47,6 +47,7 @@ _WITH_SYNONYMS, _WITHOUT_SYNONYMS = Versions(1, LATEST), Versions(0, 0)  # KIP-2
 # KIP-1142; before, ListConfigResources listed client metrics only.
 _ANY_TYPE, _CLIENT_METRICS_ONLY = Versions(1, LATEST), Versions(0, 0)
 _WITH_GROUP_CONFIGS = 1  # version of ConsumerGroupDescribe since Kafka 4.0
+_SINCE = {GROUP: "4.0", CLIENT_METRICS: "3.7"}  # the first releases that know these types of resources
 
 
 @frozen
@@ -87,10 +88,12 @@ def resources_with_configs(cluster: Cluster, deadline: Deadline) -> Mapping[int,
 
 def have_group_configs(cluster: Cluster) -> bool:
     """True if groups can have configs of their own; older brokers refuse to describe them."""
+    return _some_offer(cluster, CONSUMER_GROUP_DESCRIBE.key, _WITH_GROUP_CONFIGS)
+
+
+def _some_offer(cluster: Cluster, api_key: int, version: int) -> bool:
     versions = (api for answer in cluster.api_versions() for api in answer.api_keys)
-    return any(
-        api.api_key == CONSUMER_GROUP_DESCRIBE.key and api.max_version >= _WITH_GROUP_CONFIGS for api in versions
-    )
+    return any(api.api_key == api_key and api.max_version >= version for api in versions)
 
 
 def describe_configs(
@@ -111,8 +114,19 @@ def describe_configs(
     answers = {**gathered.answers, **older.answers}
     return Configs(
         results=_in_order(names, answers),
-        failures=[failure for name, failure in failures.items() if name not in answers],
+        failures=[
+            _explained(cluster, resource_type, failure) for name, failure in failures.items() if name not in answers
+        ],
     )
+
+
+def _explained(cluster: Cluster, resource_type: int, failure: Failure) -> Failure:
+    """Explain the INVALID_REQUEST of brokers that do not know this type of resource; others refuse an empty name by it."""
+    if failure.name != "INVALID_REQUEST" or resource_type not in _SINCE:
+        return failure
+    if have_group_configs(cluster) if resource_type == GROUP else _some_offer(cluster, LIST_CONFIG_RESOURCES.key, 0):
+        return failure
+    return replace(failure, name=UNSUPPORTED, code=None, message=f"needs Kafka {_SINCE[resource_type]} or newer")
 
 
 def _in_order(names: Sequence[str], answers: Mapping[str, DescribeConfigsResult]) -> list[DescribeConfigsResult]:

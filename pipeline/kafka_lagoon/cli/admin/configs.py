@@ -25,16 +25,15 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.permissions import ALTER_CLUSTER_CONFIGS, Requirement
 from kafka_lagoon.cli.planned_actions import PlannedActions
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, own_failure
+from kafka_lagoon.client.failures import Failure, own_failure
 from kafka_lagoon.protocol import acls
-from kafka_lagoon.protocol.messages.describe_configs import BROKER, CLIENT_METRICS, CONFIG_TYPES, GROUP
+from kafka_lagoon.protocol.messages.describe_configs import BROKER, CLIENT_METRICS, CONFIG_TYPES
 from kafka_lagoon.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
 
 _NOT_A_LIST, _NOT_KNOWN = "NOT_A_LIST", "NOT_KNOWN"
 _LIST = 7  # number of type LIST in CONFIG_TYPES
 _BROKER = re.compile(r"0|[1-9][0-9]{0,9}")  # ids of brokers in the spelling of their answers
 _NO_NAME = re.compile(r"[,=\s]")
-_SINCE = {GROUP: "4.0", CLIENT_METRICS: "3.7"}
 
 
 def _declare(parser: ArgumentParser) -> None:
@@ -87,7 +86,7 @@ def _plan(context: ClusterContext) -> PlannedActions:
     failures: list[Failure] = []
     for resource, values in config_values(context.cluster, resources, context.deadline).items():
         if isinstance(values, Failure):
-            failures.append(_explained(resource, values))
+            failures.append(values)
             continue
         known = {**values, **_unlisted(context, resource, values, failures)}
         faults = [*_not_known(resource, known, context.options), *_not_lists(resource, known, context.options)]
@@ -143,14 +142,6 @@ def _not_known(resource: ConfigResource, values: Values, options: Namespace) -> 
         if name not in values:
             text = f"the value of {name} in effect is not known, or differs between brokers: set the whole list with --config"
             yield own_failure(INCREMENTAL_ALTER_CONFIGS, resource.scope(), _NOT_KNOWN, text)
-
-
-def _explained(resource: ConfigResource, failure: Failure) -> Failure:
-    """Explain the INVALID_REQUEST of a broker that does not know this type of resource."""
-    since = _SINCE.get(resource.resource_type)
-    if failure.name != "INVALID_REQUEST" or not since:
-        return failure
-    return replace(failure, name=UNSUPPORTED, code=None, message=f"needs Kafka {since} or newer")
 
 
 def _not_lists(resource: ConfigResource, values: Values, options: Namespace) -> Iterator[Failure]:
