@@ -47,10 +47,10 @@ def test_each_scope_fills_its_columns(scope: Scope, text: str, columns: dict[str
 
 
 def test_failures_alike_are_one_row() -> None:
-    """Equal values are kept, different values are null, and the row has the number of failures."""
-    rows = list(failure_rows(failed(Scope.of_partition("t", number), attempts=number) for number in range(1, 6)))
-    (row,) = rows
-    assert (row.topic, row.partition, row.items, row.attempts) == ("t", None, 5, 5)
+    """Equal values are kept, different values are null, and the row has the number of failures, two offsets of each partition."""
+    twice = (1, 2, 1, 2, 3, 3, 4, 4, 5, 5)
+    (row,) = failure_rows(failed(Scope.of_partition("t", number), attempts=number) for number in twice)
+    assert (row.topic, row.partition, row.items, row.attempts) == ("t", None, 10, 5)
     assert row.scope == "t-1, t-2, t-3 and 2 more"
 
 

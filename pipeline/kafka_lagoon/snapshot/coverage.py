@@ -176,6 +176,7 @@ def _common(values: Iterable[V | None]) -> V | None:
 
 
 def _examples(scopes: Sequence[Scope]) -> str:
-    shown = ", ".join(str(scope) for scope in scopes[:_SCOPES_SHOWN])
-    more = len(scopes) - _SCOPES_SHOWN
-    return f"{shown} and {more} more" if more > 0 else shown
+    """Names of the first scopes, each once: several offsets are requested of one partition."""
+    names = list(dict.fromkeys(map(str, scopes)))
+    more = len(names) - _SCOPES_SHOWN
+    return ", ".join(names[:_SCOPES_SHOWN]) + (f" and {more} more" if more > 0 else "")
