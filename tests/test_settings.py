@@ -11,7 +11,8 @@ from kafka_lagoon.kafka_settings import BOTH_FORMS, NAMES
 from kafka_lagoon.secret import Secret
 from kafka_lagoon.settings import NO_PLACE, SECTIONS, Settings
 from kafka_lagoon.settings_sources import load
-from tests.documents import blocks, page
+from tests.attributes import attributes_of
+from tests.documents import ROOT, blocks, page
 from tests.plain_lines import python_in
 
 MINIMAL = 'warehouse = "/lake"\n[kafka]\nbootstrap_servers = "one:9092"\n'
@@ -29,6 +30,17 @@ def faults(
     with pytest.raises(ConfigError) as raised:
         load(conf(folder, text), environ or {}, overrides)
     return list(raised.value.problems)
+
+
+def test_every_setting_is_read() -> None:
+    """A setting that no code reads is accepted and does nothing. Only the types of stores are: the files tell them."""
+    read = attributes_of(ROOT / "pipeline" / "kafka_lagoon")
+    sections = ((f"{section}.", model.model_fields) for section, model in SECTIONS.items())
+    declared = (("", Settings.model_fields), ("kafka.", NAMES), *sections)
+    unread = {f"{section}{name}" for section, names in declared for name in names if name not in read}
+    assert unread == {"kafka.ssl_truststore_type", "kafka.ssl_keystore_type"}, (
+        "read a new setting where it has its effect"
+    )
 
 
 def test_later_sources_win(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ class KafkaSettings:
         None, description="File with the CAs to trust; default: the CAs of this machine."
     )
     ssl_truststore_type: StoreType | None = _setting(
-        None, description="PEM or PKCS12; by default known from the file itself."
+        None, description="PEM or PKCS12, as Java clients need it; the content of the file decides, not this setting."
     )
     ssl_truststore_password: Secret | None = _setting(None, description="Password of a PKCS12 truststore.")
     ssl_truststore_certificates: str | None = _setting(None, description="CAs to trust as PEM text, instead of a file.")
@@ -220,7 +220,7 @@ class KafkaSettings:
         None, description="File with the client's certificate chain and key, for listeners that require one."
     )
     ssl_keystore_type: StoreType | None = _setting(
-        None, description="PEM or PKCS12; by default known from the file itself."
+        None, description="PEM or PKCS12, as Java clients need it; the content of the file decides, not this setting."
     )
     ssl_keystore_password: Secret | None = _setting(None, description="Password of a PKCS12 keystore.")
     ssl_keystore_certificate_chain: str | None = _setting(
