@@ -9,10 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_lagoon.apply.checks import faults_of
+from kafka_lagoon.apply.desired import model
 from kafka_lagoon.apply.desired.document import Document
-from kafka_lagoon.apply.desired.model import ACTIONS, DesiredTopic, ElectLeaders, ResetOffsets, Sections
+from kafka_lagoon.apply.desired.model import ACTIONS, DesiredTopic, ElectLeaders, ResetOffsets, Section, Sections
 from kafka_lagoon.apply.desired.reading import desired_state, read_desired, toml_document
-from kafka_lagoon.apply.desired.resources import Acl, ScramUser
+from kafka_lagoon.apply.desired.resources import CONFIG_SECTIONS, OWNED, Acl, ScramUser, limits_of
 from kafka_lagoon.apply.desired.table_document import DesiredRow, table_document
 from kafka_lagoon.apply.desired.yaml_document import yaml_document
 from kafka_lagoon.apply.diff import diff
@@ -20,6 +21,7 @@ from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import AtTime
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.apply.lives import live
+from tests.attributes import attributes_of
 from tests.effort import examples
 
 TOML = """
@@ -402,6 +404,15 @@ FIELDS = st.sampled_from(
 )
 ENTRY = st.dictionaries(FIELDS, ANYTHING, max_size=4)
 SECTION = ANYTHING | st.dictionaries(WORDS, ENTRY | ANYTHING, max_size=3) | st.lists(ENTRY | ANYTHING, max_size=3)
+
+
+def test_every_key_is_read() -> None:
+    """A key that is declared, and that no code reads, would be accepted in a file and planned as nothing."""
+    read = attributes_of(Path(str(model.__file__)).parents[1])
+    by_table = {*CONFIG_SECTIONS.values(), *OWNED.values(), *limits_of(["ip"]), *limits_of(["user"])}
+    sections = [one for one in vars(model).values() if isinstance(one, type) and issubclass(one, Section)]
+    unread = [f"{one.__name__}.{key}" for one in sections for key in one.model_fields.keys() - read - by_table]
+    assert not unread, "no module of apply/ reads these keys"
 
 
 @given(st.dictionaries(st.sampled_from([*Sections.model_fields, "other"]), SECTION, max_size=4))
