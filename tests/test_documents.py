@@ -1,5 +1,6 @@
 """README and docs/ agree with the code."""
 
+import ast
 import re
 import shlex
 import subprocess
@@ -154,6 +155,23 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "warehouse").mkdir()
     make_lake(folder / "warehouse")
     return folder
+
+
+def _reasons(path: Path) -> set[str]:
+    """Return the constants of a module whose value is their own name, as those of reasons are."""
+    assigned = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.Assign)]
+    names = {node.id for one in assigned for node in ast.walk(one) if isinstance(node, ast.Name)}
+    return {str(node.value) for one in assigned for node in ast.walk(one) if isinstance(node, ast.Constant)} & names
+
+
+def test_every_reason_of_a_range_is_explained() -> None:
+    """Whoever finds a reason in `record_ranges.problem` finds on the page what it means."""
+    others = {"unread_positions.py", "range_history.py"}  # reasons of consumer_lag and of view superseded_ranges
+    modules = [path for folder in ("fetch", "ingest") for path in (PACKAGE / folder).glob("*.py")]
+    reasons = set().union(*(_reasons(path) for path in modules if path.name not in others))
+    explained = re.findall(r"\b[A-Z_]{4,}\b", " ".join(re.findall(r"^\| ([^|]+) \|", page("ingest"), re.MULTILINE)))
+    assert {"LOST", "STOPPED"} <= reasons
+    assert reasons <= set(explained), "docs/ingest.md: a row for each reason in the table of `problem`"
 
 
 @pytest.mark.long
