@@ -1,5 +1,6 @@
 """`lagoon health`: findings of the newest snapshot."""
 
+import re
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
@@ -225,8 +226,10 @@ def test_names_are_those_of_the_view() -> None:
 
 
 def test_severities_and_tables_are_those_of_the_view() -> None:
-    """The severity of each finding, and the table that it depends on, are as in the view's SQL."""
+    """The severity of each finding, and the table that it depends on, are as in the view's SQL, which has no other finding."""
     sql = next(view for view in VIEWS if view.name == "health_findings").sql
+    made = re.findall(r"(?:'\w+', |\()'(\w+)',\s+(?:'(?:critical|warning|info)'|CASE WHEN)", sql)
+    assert {*made, "stuck_reassignment"} == {*FINDINGS}, "declare a new finding in _FINDINGS of cli/tables/health.py"
     for name, finding in _FINDINGS.items():
         if name == "stopped_group":
             assert finding.severities == ["warning", "info"]
