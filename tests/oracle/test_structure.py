@@ -114,7 +114,7 @@ def test_ignorable(name: str, cls: type, versions: Versions) -> None:
 def test_every_version_is_ours(api: Api[Any, Any]) -> None:
     """Our range of an API includes all versions of the two jars, without versions that Kafka calls unstable."""
     known = {version for schema, _ in _schemas(api.request.__name__) for version in stable_versions(schema)}
-    assert set(api.versions) == known
+    assert set(api.versions) == known, f"`versions` of {api.name} in protocol/messages/ are not those of the jars"
 
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)

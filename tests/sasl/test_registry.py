@@ -106,7 +106,7 @@ def test_unknown_mechanisms(added: Mechanism) -> None:
 
 def test_every_declared_mechanism_has_a_login() -> None:
     """The registry lists a login of each, and the settings that are declared exist."""
-    assert list(LOGINS) == list(MECHANISMS)
+    assert list(LOGINS) == list(MECHANISMS), "LOGINS of sasl/registry.py: a login for each mechanism, in the same order"
     for mechanism in MECHANISMS.values():
         beside = [name for setting, others in mechanism.needs_with.items() for name in (setting, *others)]
         declared = {*mechanism.needs, *mechanism.needs_one_of, *beside, *mechanism.local_only}
