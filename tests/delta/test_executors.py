@@ -5,11 +5,13 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_lagoon.delta.executors import Meter, on_executors, parallelism, refuse_alone, run_tasks
+from kafka_lagoon.delta.executors import Meter, attempts, on_executors, parallelism, refuse_alone, run_tasks
 from kafka_lagoon.delta.open_warehouse import at_path
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import NeedsSession, TableError
@@ -65,6 +67,19 @@ def test_tasks_run_here_where_there_is_no_session(warehouse: Warehouse) -> None:
     refuse_alone(warehouse, 101, 100)
     with pytest.raises(NeedsSession):
         refuse_alone(alone, 101, 100)
+
+
+@pytest.mark.parametrize(
+    ("master", "max_failures", "expected"),
+    [("local[4]", "4", 1), ("local", None, 1), ("local-cluster[2,1,1024]", "3", 3), ("yarn", None, 4)],
+)
+def test_attempts_of_a_task(master: str, max_failures: str | None, expected: int) -> None:
+    """Spark repeats no task in the process of the driver."""
+    conf = {"spark.task.maxFailures": max_failures}
+    context = SimpleNamespace(master=master, getConf=lambda: conf)
+    warehouse = SimpleNamespace(session=object(), spark=SimpleNamespace(sparkContext=context))
+    assert attempts(cast("Warehouse", warehouse)) == expected
+    assert attempts(cast("Warehouse", SimpleNamespace(session=None))) == 1
 
 
 def test_a_driver_keeps_collecting() -> None:

@@ -4,14 +4,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark import TaskContext
 
+from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.fetch.stalls import BROKER_STALLED, RUN_DEADLINE_PASSED
 from kafka_lagoon.fetch.tasks import Task
-from kafka_lagoon.ingest.archive_task import TaskSettings, archive
+from kafka_lagoon.ingest.archive_task import TaskSettings, archive, archive_or_repeat
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.wire.primitives import uuid_text
@@ -110,6 +113,23 @@ def test_a_broker_that_is_well_again(state: FakeCluster, tmp_path: Path) -> None
     assert failures(settings, task(state, 0, 1, 2)) == ["CONNECTION_LOST"] * 3
     state.faults.clear()
     assert failures(settings, task(state, 0, 1, 2, 3)) == [None] * 4
+
+
+@pytest.mark.parametrize(("attempt", "attempts"), [(0, 4), (2, 4), (3, 4), (0, 1)])
+def test_a_task_that_cannot_write(
+    state: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: int, attempts: int
+) -> None:
+    """Spark repeats it, so that other executors try, too; the error of its last attempt is a result."""
+    monkeypatch.setattr(TaskContext, "get", lambda: SimpleNamespace(attemptNumber=lambda: attempt))
+    (tmp_path / "a file").touch()
+    settings = task_settings(state, tmp_path / "a file" / "folder")
+    if attempt < attempts - 1:
+        with pytest.raises(TableError, match="cannot be written"):
+            archive_or_repeat(attempts, settings, task(state, 0))
+    else:
+        result = archive_or_repeat(attempts, settings, task(state, 0))
+        assert "cannot be written" in str(result.error)
+        assert not result.files
 
 
 def test_small_partitions_share_a_request_and_a_file(state: FakeCluster, tmp_path: Path) -> None:

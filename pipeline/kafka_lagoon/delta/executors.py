@@ -25,6 +25,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 Counts = tuple[int, ...]
 _SHOWN_EVERY_S = 0.5
+_MAX_FAILURES = 4  # Spark's default
 
 
 @frozen(kw_only=False)
@@ -57,6 +58,15 @@ def refuse_alone(warehouse: "Warehouse", size: int, most: int) -> None:
 def parallelism(warehouse: "Warehouse") -> int:
     """The number of tasks that run at the same time: one where there is no session of Spark."""
     return 1 if warehouse.session is None else int(warehouse.spark.sparkContext.defaultParallelism)
+
+
+def attempts(warehouse: "Warehouse") -> int:
+    """How often a task may fail until the job does: once where all tasks run in this process or on this machine."""
+    if warehouse.session is None:
+        return 1
+    context = warehouse.spark.sparkContext
+    is_local = (context.master or "").split("[")[0] == "local"
+    return 1 if is_local else int(context.getConf().get("spark.task.maxFailures") or _MAX_FAILURES)
 
 
 def run_tasks(

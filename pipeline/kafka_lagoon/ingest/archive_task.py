@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pyspark import TaskContext
+
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import refusal_name
 from kafka_lagoon.client.request_stats import RequestStats
@@ -79,6 +81,19 @@ class _Progress:
         self.reported.report(
             lambda: [one.counts for one in (*self.outcomes, *([reader.outcome] if reader else []))], is_last=is_last
         )
+
+
+def archive_or_repeat(attempts: int, settings: TaskSettings, task: Task) -> TaskResult:
+    """Archive a task. An attempt that cannot write raises TableError, so that Spark repeats it, unless it is the last one.
+
+    As a result the error would count at once: other executors could not try, and of two attempts that run at the same time
+    the broken one, which ends first, would be taken.
+    """
+    result = archive(settings, task)
+    context = TaskContext.get()
+    if result.error and context and context.attemptNumber() < attempts - 1:
+        raise TableError(result.error)
+    return result
 
 
 def archive(settings: TaskSettings, task: Task) -> TaskResult:
