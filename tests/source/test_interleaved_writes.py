@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import ConfigError, TransactionFailed
 from kafka_lagoon.produce import arrow_writer
 from kafka_lagoon.produce.batch_progress import BatchProgress
@@ -20,7 +21,16 @@ from kafka_lagoon.protocol.messages.init_producer_id import (
     InitProducerIdResponse,
 )
 from kafka_lagoon.source import task_transactions, write_stream
-from kafka_lagoon.source.sink import MicroBatch, Sink, SparkTask, TaskFailed, TaskRepeated, TaskWritten, new_sink
+from kafka_lagoon.source.sink import (
+    GENERATIONS,
+    MicroBatch,
+    Sink,
+    SparkTask,
+    TaskFailed,
+    TaskRepeated,
+    TaskWritten,
+    new_sink,
+)
 from kafka_lagoon.source.write_batch import LagoonWriter
 from kafka_lagoon.source.write_options import parse_sink
 from kafka_lagoon.source.write_stream import LagoonStreamWriter
@@ -191,11 +201,43 @@ def test_what_a_driver_left_is_aborted_at_the_same_time(
 
 
 def test_transactional_ids_are_used_again(state: FakeCluster, sink: Sink) -> None:
-    """Later writes with the same prefix need no further ids."""
+    """Successive writes have different ids, so that late attempts of one do not affect the next; later ones need no further."""
+    names = list[set[str]]()
+    for _ in range(2 * GENERATIONS):
+        writer = LagoonWriter(sink)
+        message = written(writer, 0)
+        writer.commit([message])
+        names.append({one for one, end in states_of(state).items() if end == "CompleteCommit"})
+    assert [len(some) for some in names] == [min(number, GENERATIONS) for number in range(1, 2 * GENERATIONS + 1)]
+
+
+def test_attempts_of_earlier_writes_are_not_fenced_again(
+    state: FakeCluster, sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of those that have lost, the transactions stay empty: each write ends its own and what is open, without requests for the rest."""
+    left = list[str]()
     for _ in range(3):
         writer = LagoonWriter(sink)
-        writer.commit([written(writer, 0)])
-    assert states_of(state) == {"nightly": "Empty", "nightly.task-0-0": "CompleteCommit"}
+        lost = written(writer, 0).transaction
+        assert lost
+        left.append(lost.transactional_id)
+        writer.commit([written(writer, 1)])
+    requested = list[str]()
+    fence_all = task_transactions.fence_all
+
+    def fenced(cluster: Cluster, names: list[str], *rest: Any) -> Any:
+        requested.extend(names)
+        return fence_all(cluster, names, *rest)
+
+    monkeypatch.setattr(task_transactions, "fence_all", fenced)
+    writer = LagoonWriter(sink)
+    lost = written(writer, 0).transaction
+    assert lost
+    task = SparkTask(partition=2, attempt=0, batch=None)
+    without_rows = write_task(writer._sink, writer._transaction, task, iter(()))
+    writer.commit([without_rows, written(writer, 1)])
+    assert [states_of(state)[name] for name in left] == ["Empty"] * 3
+    assert requested == [lost.transactional_id]
 
 
 @pytest.mark.usefixtures("sink")

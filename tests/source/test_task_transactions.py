@@ -10,10 +10,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.produce.transactions import abort, init_transactions
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.source.sink import Sink, SparkTask, TaskFailed, TaskWritten, new_sink
+from kafka_lagoon.source.sink import Sink, SparkTask, TaskFailed, TaskWritten, generation, new_sink, transactional_id
 from kafka_lagoon.source.write_batch import LagoonWriter
 from kafka_lagoon.source.write_options import parse_sink
-from kafka_lagoon.source.write_task import transactional_id, write_task
+from kafka_lagoon.source.write_task import write_task
 from tests.integration.producers import consume
 from tests.source.source_topics import create
 
@@ -63,7 +63,9 @@ def test_attempts_with_transactions_of_their_own(request: pytest.FixtureRequest,
     written = write_task(sink, writer._transaction, attempt(0), rows("first"))
     assert isinstance(written, TaskWritten)
     with sink.connect(sink.deadline()) as cluster:
-        announced = init_transactions(cluster, transactional_id(sink, 0, 1), 60_000, sink.deadline())
+        announced = init_transactions(
+            cluster, transactional_id(sink, 0, 1, generation(writer._transaction)), 60_000, sink.deadline()
+        )
         end(writer, how, written)
         with pytest.raises(TransactionFailed, match=FENCED):
             abort(cluster, announced, sink.deadline())

@@ -9,8 +9,9 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec
@@ -22,10 +23,12 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.notebooks import register_source
 from kafka_lagoon.produce.batch_progress import BatchProgress, keep_progress, read_progress
-from kafka_lagoon.produce.transaction_state import is_open
+from kafka_lagoon.produce.transaction_state import is_open, refuse_ended
 from kafka_lagoon.produce.transactions import commit, init_transactions
 from kafka_lagoon.sandbox.kafka import LocalKafka
+from kafka_lagoon.source import write_stream, write_task
 from kafka_lagoon.source.data_source import LagoonSource
+from kafka_lagoon.source.sink import MicroBatch, SparkTask
 from tests.clock import CLOCK
 from tests.integration.every_broker import wait_until
 from tests.integration.producers import consume
@@ -155,6 +158,13 @@ def _writer(kafka: LocalKafka, topic: str) -> Any:
     return LagoonSource(options).streamWriter(schema, overwrite=False)
 
 
+def begun(kafka: LocalKafka, topic: str) -> Any:
+    """Begin a micro-batch as a driver does."""
+    writer = _writer(kafka, topic)
+    pickle.dumps(writer)
+    return writer
+
+
 def test_a_driver_that_died_between_commits(kafka: LocalKafka) -> None:
     """The next driver commits the decided transactions, records that, and aborts others; a second driver changes nothing."""
     topic = f"decided-{CLOCK.now_ms()}"
@@ -171,6 +181,44 @@ def test_a_driver_that_died_between_commits(kafka: LocalKafka) -> None:
             assert (done.number, done.open_transactions) == (7, ())
             assert not is_open(cluster, of_speculation.transactional_id, soon())  # consumers would wait for its timeout
     assert values_of(kafka, topic) == [b"0", b"1"]
+
+
+class StoppedError(Exception):
+    """Ends an attempt where its process is stopped."""
+
+
+def test_an_attempt_that_goes_on_during_the_next_micro_batch(
+    kafka: LocalKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It begins its transaction when the next one is about to be decided, and aborts no transaction of that."""
+    topic = f"goes-on-{CLOCK.now_ms()}"
+    create(kafka, topic)
+    late = list[tuple[Any, ...]]()
+
+    def attempt(writer: Any, batch: int, number: int) -> Any:
+        task = SparkTask(partition=0, attempt=number, batch=MicroBatch("query", batch))
+        rows = pa.RecordBatch.from_pydict({"value": [f"{batch}-{number}"]})
+        return write_task.write_task(writer._sink, writer._transaction, task, iter([rows]))
+
+    def stop(_: Cluster, *arguments: Any) -> NoReturn:
+        late.append(arguments)
+        raise StoppedError
+
+    def go_on(cluster: Cluster, *arguments: Any) -> None:
+        refuse_ended(cluster, *arguments)
+        init_transactions(cluster, *late[0][:-1], soon())
+
+    first = begun(kafka, topic)
+    with monkeypatch.context() as patch:
+        patch.setattr(write_task, "init_transactions", stop)
+        with pytest.raises(StoppedError):
+            attempt(first, 0, 0)
+    _writer(kafka, topic).commit([attempt(first, 0, 1)], 0)
+    second = begun(kafka, topic)
+    written = attempt(second, 1, 0)
+    monkeypatch.setattr(write_stream, "refuse_ended", go_on)
+    _writer(kafka, topic).commit([written], 1)
+    assert values_of(kafka, topic) == [b"0-1", b"1-0"]
 
 
 @pytest.mark.proof

@@ -25,6 +25,8 @@ from kafka_lagoon.source.write_options import DEFAULT_PREFIX, SinkOptions
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.uuid7 import new_id
 
+# After as many transactions of the driver its tasks use the same transactional ids again. A micro-batch takes two or three.
+GENERATIONS = 11
 _MOST_REASONS = 3  # in the message of an exception
 
 
@@ -129,6 +131,23 @@ class WriteFailed(PipelineError):
         named = [f"task {task}: {reason}" for task, reason in sorted(self.reasons.items())[:_MOST_REASONS]]
         more = len(self.reasons) - len(named)
         return "; ".join(named) + (f"; and {more} more tasks failed" if more else "")
+
+
+def generation(driver: Transaction | None) -> int:
+    """The first repetition of the transactional ids of the tasks for which this is the driver's transaction."""
+    return driver.epoch % GENERATIONS if driver else 0
+
+
+def transactional_id(sink: Sink, partition: int, attempt: int, repetition: int = 0) -> str:
+    """The transactional id of an attempt of a task. Later writes use the same ids again: brokers keep each for a week."""
+    again = f".{repetition}" if repetition else ""
+    return f"{sink.task_prefix}{partition}-{attempt}{again}"
+
+
+def generation_of(sink: Sink, transactional_id: str) -> int:
+    """The generation of an id of `transactional_id`."""
+    _, _, repetition = transactional_id.removeprefix(sink.task_prefix).partition(".")
+    return int(repetition) % GENERATIONS if repetition.isdecimal() else 0
 
 
 def require_written(messages: Sequence[WriterCommitMessage | None]) -> None:

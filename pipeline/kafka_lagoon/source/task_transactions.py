@@ -18,7 +18,7 @@ from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.produce.transaction_state import refuse_if_fenced
 from kafka_lagoon.produce.transactions import Transaction, end_all, fence_all
 from kafka_lagoon.protocol.messages.describe_transactions import ONGOING
-from kafka_lagoon.source.sink import Sink, TaskWritten
+from kafka_lagoon.source.sink import Sink, TaskWritten, generation, generation_of
 
 _MAY_GO_ON = ("Empty", ONGOING)  # Kafka's states of transactions whose producer has not ended them
 
@@ -37,7 +37,8 @@ def commit_tasks(
     """
     transactions = transactions_with_records(written)
     failures = end_all(cluster, transactions, deadline, committed=True)
-    abort_left_open(cluster, sink, driver, {one.transactional_id for one in transactions}, deadline)
+    kept = {one.transactional_id for one in transactions}
+    abort_left_open(cluster, sink, driver, kept, deadline, _deciding(written))
     if failures:
         raise partly_committed(failures.values(), len(transactions))
 
@@ -57,14 +58,25 @@ def abort_attempts(
 ) -> None:
     """Abort the records of all attempts of all tasks; `driver` is the driver's transaction."""
     end_all(cluster, transactions_with_records(written), deadline, committed=False)
-    abort_left_open(cluster, sink, driver, (), deadline)
+    abort_left_open(cluster, sink, driver, (), deadline, _deciding(written))
+
+
+def _deciding(written: Sequence[TaskWritten]) -> Transaction | None:
+    return next((one.deciding for one in written if one.deciding), None)
 
 
 def abort_left_open(
-    cluster: Cluster, sink: Sink, driver: Transaction, kept: Collection[str], deadline: Deadline
+    cluster: Cluster,
+    sink: Sink,
+    driver: Transaction,
+    kept: Collection[str],
+    deadline: Deadline,
+    deciding: Transaction | None = None,
 ) -> None:
     """Abort transactions of attempts that died or lost, and fence those attempts if they still run.
 
+    Of attempts without records only those for the driver's transaction `deciding` are fenced, if it is known: their ids stay
+    empty from one micro-batch to the next, and others have been refused since.
     None is aborted if another driver has taken over by now: they may be those of its tasks, and it aborts what is left itself.
     Brokers before Kafka 3.0 do not list transactions: there their timeout aborts them.
     """
@@ -74,6 +86,11 @@ def abort_left_open(
         for listing in listings.answers.values()
         for one in listing.transaction_states
         if one.transactional_id.startswith(sink.task_prefix)
+        and (
+            deciding is None
+            or one.transaction_state == ONGOING
+            or generation_of(sink, one.transactional_id) == generation(deciding)
+        )
     }
     failures: list[TransactionFailed] = []
     try:

@@ -26,7 +26,17 @@ from kafka_lagoon.produce.transaction_state import is_open, refuse_if_fenced
 from kafka_lagoon.produce.transactions import Transaction, abort, init_transactions
 from kafka_lagoon.protocol.error_codes import OUT_OF_ORDER_SEQUENCE_NUMBER
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS
-from kafka_lagoon.source.sink import CURE_OF_SHARING, MicroBatch, Sink, SparkTask, TaskFailed, TaskWritten
+from kafka_lagoon.source.sink import (
+    CURE_OF_SHARING,
+    GENERATIONS,
+    MicroBatch,
+    Sink,
+    SparkTask,
+    TaskFailed,
+    TaskWritten,
+    generation,
+    transactional_id,
+)
 from kafka_lagoon.source.write_options import NO_TRANSACTIONS, OF_TASKS, OF_THE_RUN, written_columns
 from kafka_lagoon.topic_partition import TopicPartition
 
@@ -56,20 +66,20 @@ def this_task() -> SparkTask:
     )
 
 
-def transactional_id(sink: Sink, partition: int, attempt: int, repetition: int = 0) -> str:
-    """The transactional id of an attempt of a task. Later writes use the same ids again: brokers keep each for a week."""
-    again = f".{repetition}" if repetition else ""
-    return f"{sink.task_prefix}{partition}-{attempt}{again}"
-
-
-def begin_attempt(cluster: Cluster, sink: Sink, task: SparkTask, deadline: Deadline) -> Transaction:
+def begin_attempt(
+    cluster: Cluster, sink: Sink, driver: Transaction | None, task: SparkTask, deadline: Deadline
+) -> Transaction:
     """Begin the transaction of an attempt, under the first of its ids that has no open transaction.
+
+    An attempt that Spark has given up may be stopped here, and begin its transaction during a later micro-batch. So the ids of
+    successive transactions of the driver differ: it would abort the transaction of a valid attempt, which may be decided.
 
     If Spark runs a stage again because shuffled data are lost, it counts the attempts of a task from 0 again, and may still use
     the result of an earlier attempt with the same number: the transaction of that attempt must not be aborted. The driver
     aborts those that are left.
     """
-    ids = (transactional_id(sink, task.partition, task.attempt, repetition) for repetition in count())
+    repetitions = count(generation(driver), GENERATIONS)
+    ids = (transactional_id(sink, task.partition, task.attempt, repetition) for repetition in repetitions)
     name = next(name for name in ids if not is_open(cluster, name, deadline))
     return init_transactions(cluster, name, sink.options.transaction_timeout_ms, deadline)
 
@@ -99,7 +109,7 @@ def _written(sink: Sink, shared: Transaction | None, task: SparkTask, batches: I
         _claim(cluster, sink, task, deadline)
         transaction = shared
         if sink.options.transactions == OF_TASKS:
-            transaction = begin_attempt(cluster, sink, task, deadline)
+            transaction = begin_attempt(cluster, sink, shared, task, deadline)
             if shared:
                 refuse_if_fenced(cluster, shared, deadline)
         try:
