@@ -2,23 +2,30 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import MagicMock
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from kafka_lagoon.cli.main import main
+from kafka_lagoon.delta.open_warehouse import at_path
 from kafka_lagoon.delta.session import settings_for_block
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.query.spark_engine import make_available
+from kafka_lagoon.query.spark_engine import make_available, opened
+from kafka_lagoon.query.statements import tuples
+from kafka_lagoon.query.window import Newest, Span
 from kafka_lagoon.tables.schema import TABLES
 from tests.clock import clock_at
 from tests.delta.lake import make_lake
-from tests.delta.samples import NOON_MS
+from tests.delta.samples import HOUR_MS, NOON_MS, lag_row, snapshot
 from tests.documents import blocks, page
 from tests.effort import first
 
@@ -69,6 +76,32 @@ def test_both_engines_find_the_same_metrics(lake: Path, capsys: pytest.CaptureFi
         printed.append(capsys.readouterr().out)
     assert "lagoon_group_lag" in printed[0]
     assert printed[0] == printed[1]
+
+
+def test_files_of_other_snapshots_are_not_opened(spark: SparkSession, tmp_path: Path) -> None:
+    """With a window, Spark reads the files of its snapshots only, and tables may be open over two windows at once."""
+    times = [NOON_MS + number * HOUR_MS for number in range(5)]
+    lake = make_lake(tmp_path, [snapshot(number, lag_row("g", "t", 0, lag=number)) for number in range(1, 5)])
+    for table in ("snapshots", "consumer_lag"):
+        oldest = min(pa.table(DeltaTable(str(lake / table)).get_add_actions(flatten=True)).to_pylist(), key=_first)
+        (lake / table / oldest["path"]).unlink()
+    warehouse, of = at_path(spark, str(lake)), [datetime.fromtimestamp(time_ms / 1000, UTC) for time_ms in times]
+    lags = "SELECT lag FROM consumer_lag_published ORDER BY lag"
+    with (
+        opened(warehouse, ["snapshots"], Newest(times=[None])) as newest,
+        opened(warehouse, ["snapshots"], Newest(times=[of[3]], number=1)) as earlier,
+        opened(warehouse, ["consumer_lag_published"], [Span(begin=of[2], end=of[3])]) as of_two,
+        opened(warehouse, ["consumer_lag_published"], [Span(begin=of[4], end=of[4])]) as of_last,
+    ):
+        captured = "SELECT captured_at FROM snapshots ORDER BY captured_at"
+        assert [time for (time,) in tuples(newest(captured))] == of[3:]
+        assert [time for (time,) in tuples(earlier(captured))] == of[3:4]
+        assert (tuples(of_two(lags)), tuples(of_last(lags))) == ([(2,), (3,)], [(4,)])
+
+
+def _first(file: Mapping[str, Any]) -> datetime:
+    first: datetime = file["min.captured_at"]
+    return first
 
 
 def test_a_table_that_a_later_version_added_has_no_rows_yet(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_lagoon.query.window import Newest, Span, condition, of_table, pruned, with_newest
+from kafka_lagoon.query.window import Newest, Span, condition, of_table, pruned, times_of_newest, with_newest
 from kafka_lagoon.tables.schema import TABLES
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -125,6 +125,22 @@ def test_files_with_the_newest_snapshots(history: Sequence[File], hours: Sequenc
     for hour in hours:
         until = 30 if hour is None else hour
         assert last(number, [history[file] for file in kept], until) == last(number, history, until)
+
+
+@given(HISTORIES, st.integers(0, 30) | st.none(), st.integers(1, 5))
+def test_times_of_the_newest_snapshots(history: Sequence[File], hour: int | None, number: int) -> None:
+    """The last snapshots of each cluster before a time are of these times; an unknown or impossible bound allows all."""
+    newest, added = Newest(times=[None if hour is None else NOON + hour * HOUR], number=number), snapshot_log(history)
+    spans = times_of_newest(newest, added)
+    assert spans is not None
+    hours = [hour for last_hours in last(number, history, 30 if hour is None else hour).values() for hour in last_hours]
+    assert all(any(span.begin <= NOON + hour * HOUR <= span.end for span in spans) for hour in hours)
+
+
+@pytest.mark.parametrize("bounds", [(None, NOON), (NOON, None), (NOON + HOUR, NOON)])
+def test_times_that_the_log_does_not_tell(bounds: tuple[datetime | None, datetime | None]) -> None:
+    """A file without bounds, or with the later one first, may have any snapshot."""
+    assert times_of_newest(Newest(times=[None]), files(bounds, (NOON, NOON))) is None
 
 
 def test_files_of_one_cluster_with_older_snapshots_are_left_out() -> None:

@@ -19,7 +19,7 @@ def opened(
     """Open these tables and views. The rows of a statement must be read before the next statement runs.
 
     DuckDB opens them, unless only Spark can read the tables or `engine` names Spark. With a `window`, rows of other snapshots
-    may be missing, from views too: Spark leaves none out.
+    may be missing, from views too: Spark leaves none out in a catalog.
     """
     with connected(settings, engine) as open_tables:
         yield open_tables(names, window)
@@ -34,7 +34,7 @@ def connected(settings: Settings, engine: str | None = None) -> Iterator[Open]:
         def open_tables(names: Iterable[str], window: Window | Newest | None) -> Ask:
             relations = set(names)
             if in_duckdb is None:
-                return _in_spark(stack, settings, relations)
+                return _in_spark(stack, settings, relations, window)
             from kafka_lagoon.query.duckdb_tables import NeedsSpark  # noqa: PLC0415  Spark needs no DuckDB
 
             try:
@@ -43,7 +43,7 @@ def connected(settings: Settings, engine: str | None = None) -> Iterator[Open]:
                 if engine == DUCKDB:
                     raise
                 warn(f"{error}: trying Spark")
-                return _in_spark(stack, settings, relations)
+                return _in_spark(stack, settings, relations, window)
 
         yield open_tables
 
@@ -60,11 +60,11 @@ def _duckdb(stack: ExitStack, settings: Settings, engine: str | None) -> Open | 
     return stack.enter_context(duckdb_engine.connected(folder, duckdb_engine.Limits(**dict(settings.sql))))
 
 
-def _in_spark(stack: ExitStack, settings: Settings, names: set[str]) -> Ask:
+def _in_spark(stack: ExitStack, settings: Settings, names: set[str], window: Window | Newest | None) -> Ask:
     from kafka_lagoon.delta.open_warehouse import find_warehouse  # noqa: PLC0415
     from kafka_lagoon.delta.session import session  # noqa: PLC0415
     from kafka_lagoon.query import spark_engine  # noqa: PLC0415  DuckDB must not wait for Spark's imports
 
     return stack.enter_context(
-        spark_engine.opened(find_warehouse(session("lagoon", settings.warehouse), settings), names)
+        spark_engine.opened(find_warehouse(session("lagoon", settings.warehouse), settings), names, window)
     )

@@ -1,7 +1,9 @@
 """Runs SQL over the tables by Spark, wherever the warehouse is: in a folder, an object store or a catalog."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
 from itertools import chain
 from typing import Any
 
@@ -12,19 +14,25 @@ from pyspark.sql import DataFrame, functions
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from kafka_lagoon.delta.session import settings_for_block
+from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import SchemaChanged, TableError
 from kafka_lagoon.query.spark_statements import refuse_all_but_a_query, refuse_references
 from kafka_lagoon.query.statements import Ask, Rows, failed, refuse_writing
 from kafka_lagoon.query.views import CREATE, NAMES, VIEWS, in_order_of_reading, with_needs
+from kafka_lagoon.query.window import Newest, Window, condition, of_table, times_of_newest
+from kafka_lagoon.tables.schema import STATE_TABLES
 from kafka_lagoon.tables.table import Table, differences
+
+_SNAPSHOTS = STATE_TABLES[-1].name
 
 
 @contextmanager
-def opened(warehouse: Warehouse, names: Iterable[str]) -> Iterator[Ask]:
+def opened(warehouse: Warehouse, names: Iterable[str], window: Window | Newest | None = None) -> Iterator[Ask]:
     """Yield a function that runs statements over tables and views of these `names`.
+
+    With a `window`, rows of other snapshots are missing from the tables of a folder or bucket, and from views too.
 
     Times are in UTC, whatever the session's time zone is: DuckDB has the same, and pyarrow does not know all of Spark's zones.
 
@@ -33,9 +41,11 @@ def opened(warehouse: Warehouse, names: Iterable[str]) -> Iterator[Ask]:
     PySparkLogger.getLogger(
         "SQLQueryContextLogger"
     ).disabled = True  # it writes 14 kB to standard error for each wrong statement
-    with settings_for_block(warehouse.spark, {"spark.sql.session.timeZone": "UTC"}):
-        make_available(warehouse, names)
-        yield lambda statement, *values: _run(warehouse, statement, values)
+    # Temporary views of its own: the report has tables open over two windows at once.
+    alone = replace(warehouse, session=warehouse.spark.newSession())
+    alone.spark.conf.set("spark.sql.session.timeZone", "UTC")
+    make_available(alone, names, window)
+    yield lambda statement, *values: _run(alone, statement, values)
 
 
 def _run(warehouse: Warehouse, statement: str, values: Sequence[int | str]) -> Rows:
@@ -71,7 +81,7 @@ def _literal(value: int | str) -> str:
     return f"decode(X'{value.encode(errors='backslashreplace').hex()}', 'UTF-8')"
 
 
-def make_available(warehouse: Warehouse, names: Iterable[str] = NAMES) -> None:
+def make_available(warehouse: Warehouse, names: Iterable[str] = NAMES, window: Window | Newest | None = None) -> None:
     """Create temporary views with these `names` over a folder, or real views in a catalog.
 
     The catalog's schema becomes the current one. In a folder, a table that a later version added is empty until a run of that
@@ -83,7 +93,7 @@ def make_available(warehouse: Warehouse, names: Iterable[str] = NAMES) -> None:
             _use_schema(warehouse)
             _refuse_older(warehouse, wanted)
         else:
-            _show_tables(warehouse, wanted)
+            _show_tables(warehouse, wanted, window)
         for view in VIEWS:
             if view.name in wanted:
                 kind = CREATE if warehouse.in_catalog else "CREATE OR REPLACE TEMPORARY VIEW"
@@ -137,14 +147,49 @@ def _refuse_older(warehouse: Warehouse, wanted: set[str]) -> None:
             raise TableError(f"table {table.name} in {warehouse.name} {lacking}: {cure}")
 
 
-def _show_tables(warehouse: Warehouse, wanted: set[str]) -> None:
+def _show_tables(warehouse: Warehouse, wanted: set[str], window: Window | Newest | None) -> None:
     for table in in_order_of_reading(wanted):
-        rows = (
-            _as_declared(table, warehouse.spark.read.format("delta").load(warehouse.locations[table.name]))
-            if warehouse.has(table)
-            else warehouse.spark.createDataFrame([], StructType.fromJson(table.delta_schema()))
-        )
+        if warehouse.has(table):
+            rows = _as_declared(table, warehouse.spark.read.format("delta").load(warehouse.locations[table.name]))
+            times = _times(warehouse, table, window)
+            # Delta opens only files that may have such rows by their statistics, each time that a view names the table.
+            rows = rows if times is None else rows.where(condition(times, "TIMESTAMP_LTZ") or "false")
+        else:
+            rows = warehouse.spark.createDataFrame([], StructType.fromJson(table.delta_schema()))
         rows.createOrReplaceTempView(table.name)
+
+
+def _times(warehouse: Warehouse, table: Table, window: Window | Newest | None) -> Window | None:
+    """The times whose rows are read of a table; None for all of them."""
+    if isinstance(window, Newest):
+        if table.name != _SNAPSHOTS:
+            return None
+        try:
+            files = warehouse.kernel.described_files(warehouse.state(table.name), {})
+        except TableError:  # Spark also reads tables with deletion vectors
+            return None
+        return times_of_newest(window, _added(files))
+    return None if window is None else of_table(table, window)
+
+
+def _added(files: Sequence[DescribedFile]) -> pa.Table:
+    """The files of table snapshots as deltalake returns them from a log, with the bounds that choose the newest snapshots."""
+    bounds = pa.struct([("cluster", pa.string()), ("captured_at", pa.timestamp("us", "UTC"))])
+    schema = pa.schema([("num_records", pa.int64()), ("min", bounds), ("max", bounds)])
+    rows = [
+        {"num_records": file.rows, "min": _chosen_by(file.least), "max": _chosen_by(file.greatest)} for file in files
+    ]
+    return pa.Table.from_pylist(rows, schema)
+
+
+def _chosen_by(values: Mapping[str, Any]) -> Mapping[str, str | datetime | None]:
+    """The bounds of cluster and begin in a log's statistics, None for what is none."""
+    cluster, captured_at = values.get("cluster"), values.get("captured_at")
+    try:
+        time = datetime.fromisoformat(captured_at) if isinstance(captured_at, str) else None
+    except ValueError:
+        time = None
+    return {"cluster": cluster if isinstance(cluster, str) else None, "captured_at": time}
 
 
 def _as_declared(table: Table, rows: DataFrame) -> DataFrame:

@@ -110,6 +110,14 @@ def with_newest(newest: Newest, added: pa.Table) -> pa.Array:
     return pa.array(sorted(needed), pa.int64())
 
 
+def times_of_newest(newest: Newest, added: pa.Table) -> Window | None:
+    """The times of the files that may have these snapshots; None if the log does not tell the times of one of them."""
+    least, greatest = _bounds(added, "min"), _bounds(added, "max")
+    spans = dict.fromkeys((least[file], greatest[file]) for file in with_newest(newest, added).to_pylist())
+    known = [Span(begin=begin, end=end) for begin, end in spans if begin and end and begin <= end]
+    return known if len(known) == len(spans) else None
+
+
 def _begin_of(number: int, files: Sequence[_FileOfCluster], until: datetime) -> datetime:
     """A time from which on so many snapshots of these files began, not after `until`; if there are so many."""
     counted = 0
@@ -127,11 +135,11 @@ def _only_clusters(added: pa.Table) -> Sequence[str | None]:
     return [least if least == greatest and len(least or "") < _WHOLE else None for least, greatest in pairs]
 
 
-def condition(window: Window) -> str:
-    """The condition, in SQL, that a row is of the window."""
+def condition(window: Window, kind: str = "TIMESTAMPTZ") -> str:
+    """The condition, in SQL, that a row is of the window; `kind` is the engine's name of the type of times."""
     return " OR ".join(
-        f"{_CAPTURED_AT} BETWEEN TIMESTAMPTZ '{span.begin.astimezone(UTC).isoformat()}' "
-        f"AND TIMESTAMPTZ '{span.end.astimezone(UTC).isoformat()}'"
+        f"{_CAPTURED_AT} BETWEEN {kind} '{span.begin.astimezone(UTC).isoformat()}' "
+        f"AND {kind} '{span.end.astimezone(UTC).isoformat()}'"
         for span in window
     )
 
