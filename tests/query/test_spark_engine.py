@@ -1,6 +1,7 @@
 """`lagoon sql` with Spark: for tables that DuckDB cannot read, or on request."""
 
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from kafka_lagoon.cli.main import main
 from kafka_lagoon.delta.open_warehouse import at_path
 from kafka_lagoon.delta.session import settings_for_block
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.query.spark_engine import make_available, opened
+from kafka_lagoon.query.spark_engine import make_available, opened, without_traces
 from kafka_lagoon.query.statements import tuples
 from kafka_lagoon.query.window import Newest, Span
 from kafka_lagoon.tables.schema import TABLES
@@ -29,6 +30,7 @@ from tests.delta.samples import HOUR_MS, NOON_MS, lag_row, snapshot
 from tests.documents import blocks, page
 from tests.effort import first
 
+_OF_TASKS = ("org.apache.spark.executor.Executor", "org.apache.spark.scheduler.TaskSetManager")
 CLOCK = clock_at(datetime.fromtimestamp(NOON_MS / 1000 + 86_400, UTC))
 STATEMENT = "SELECT group_id, topic, lag, captured_at, snapshot_date FROM lag_now ORDER BY lag"
 
@@ -157,6 +159,32 @@ def test_errors_are_one_line(lake: Path, statement: str, said: str, capsys: pyte
     assert said in complaint
     assert complaint.count("\n") == 1
     assert len(complaint) < 600
+
+
+def test_a_file_that_cannot_be_read_is_named_in_one_line(
+    lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line has the file and the cause."""
+    folder = Path(shutil.copytree(lake, tmp_path / "damaged"))
+    for file in (folder / "consumer_groups").rglob("*.parquet"):
+        file.write_bytes(b"PAR1 damaged PAR1")
+    statement = ["sql", "--warehouse", str(folder), "--engine", "spark", "SELECT group_id, state FROM consumer_groups"]
+    assert main(statement) == 1
+    out, complaint = capsys.readouterr()
+    assert (out, complaint.count("\n")) == ("", 1)
+    assert re.search(r"damaged/consumer_groups/snapshot_date=\S*\.parquet cannot be read: \S", complaint)
+
+
+def test_tasks_that_fail_are_not_logged_while_a_command_reads() -> None:
+    """Spark logs them with their traces before and after; both loggers get the levels back that they had."""
+    spark = MagicMock()
+    log4j = spark.sparkContext._jvm.org.apache.logging.log4j
+    levels = log4j.core.config.Configurator.setLevel
+    with without_traces(spark):
+        assert {call.args for call in levels.call_args_list} == {(name, log4j.Level.OFF) for name in _OF_TASKS}
+        levels.reset_mock()
+    before = log4j.LogManager.getLogger.return_value.getLevel.return_value
+    assert {call.args for call in levels.call_args_list} == {(name, before) for name in _OF_TASKS}
 
 
 def test_what_duckdb_cannot_read_spark_reads(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,6 +65,6 @@ def _in_spark(stack: ExitStack, settings: Settings, names: set[str], window: Win
     from kafka_lagoon.delta.session import session  # noqa: PLC0415
     from kafka_lagoon.query import spark_engine  # noqa: PLC0415  DuckDB must not wait for Spark's imports
 
-    return stack.enter_context(
-        spark_engine.opened(find_warehouse(session("lagoon", settings.warehouse), settings), names, window)
-    )
+    spark = session("lagoon", settings.warehouse)
+    stack.enter_context(spark_engine.without_traces(spark))
+    return stack.enter_context(spark_engine.opened(find_warehouse(spark, settings), names, window))

@@ -1,16 +1,17 @@
 """Runs SQL over the tables by Spark, wherever the warehouse is: in a folder, an object store or a catalog."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.logger import PySparkLogger
-from pyspark.sql import DataFrame, functions
+from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
@@ -26,6 +27,8 @@ from kafka_lagoon.tables.schema import STATE_TABLES
 from kafka_lagoon.tables.table import Table, differences
 
 _SNAPSHOTS = STATE_TABLES[-1].name
+_LOGGERS_OF_TASKS = ("org.apache.spark.executor.Executor", "org.apache.spark.scheduler.TaskSetManager")
+_READING = re.compile(r"\[FAILED_READ_FILE.*? reading file (.*?)\.\s")
 
 
 @contextmanager
@@ -116,13 +119,30 @@ def _batches(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _words(error: Exception) -> str:
-    """The first line of the cause; Spark's own message only names the task and stage."""
+    """The first line of the cause, with the file that could not be read; Spark's own message only names the task and stage."""
     if not isinstance(error, Py4JJavaError):
         return reason(error)
-    cause = error.java_exception
-    while cause.getCause() is not None:
-        cause = cause.getCause()
-    return str(cause.getMessage() or cause).partition("\n")[0]
+    cause, file = error.java_exception, ""
+    while (next_cause := cause.getCause()) is not None:
+        read = _READING.match(str(cause.getMessage()))
+        file, cause = f"{read[1]} cannot be read: " if read else file, next_cause
+    return file + str(cause.getMessage() or cause).partition("\n")[0]
+
+
+@contextmanager
+def without_traces(spark: SparkSession) -> Iterator[None]:
+    """Keep Spark from logging tasks that fail, each with its trace twice: what it says is the error of the statement, too."""
+    log4j = cast("Any", spark.sparkContext._jvm).org.apache.logging.log4j  # noqa: SLF001
+    set_level, off = log4j.core.config.Configurator.setLevel, log4j.Level.OFF
+    levels = {name: log4j.LogManager.getLogger(name).getLevel() for name in _LOGGERS_OF_TASKS}
+    for name in levels:
+        set_level(name, off)
+    try:
+        yield
+    finally:
+        with suppress(*JAVA_ERRORS):  # the JVM may have ended
+            for name, level in levels.items():
+                set_level(name, level)
 
 
 def _use_schema(warehouse: Warehouse) -> None:
