@@ -180,6 +180,15 @@ def test_an_archive_under_several_names(archive: Callable[..., Path], compare: C
     assert compare(folder, "records@none:orders", "a:copy")[0] == 2
 
 
+def test_an_archive_without_names(archive: Callable[..., Path], compare: Compare) -> None:
+    """An archive of version 0.1.0 alone has no name of its cluster: the line has the id, by which it is compared."""
+    folder = archive(LOG, 0, cluster=None)
+    code, _, notes = compare(folder, "records@a:orders", "a:copy")
+    assert (code, len(notes)) == (2, 1)
+    assert notes[0].endswith("it is of id fake: give the id")
+    assert compare(folder, "records@fake:orders", "a:copy")[0] == 0
+
+
 @pytest.mark.long
 def test_an_archive_that_is_not(archive: Callable[[Sequence[Record], int], Path], compare: Compare) -> None:
     """Missing and different records are named by their offsets."""

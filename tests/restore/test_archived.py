@@ -226,6 +226,24 @@ def test_topics_that_are_not_archived(monkeypatch: pytest.MonkeyPatch) -> None:
         find_archived(cast("Any", None), "another", ["t", "u"], {})
 
 
+def test_an_archive_without_names_of_its_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Version 0.1.0 stored none: the line has the id to give, unless ranges of that id have names."""
+    ranges = [
+        a_range("0192-0001", 0, 5, cluster=None, cluster_id="unnamed"),
+        a_range("0192-0001", 0, 5, cluster=None, cluster_id="renamed"),
+        a_range("0192-0002", 5, 9, cluster="another", cluster_id="renamed"),
+    ]
+    stored = {RECORD_RANGES.name: ranges, RECORD_PROBLEMS.name: []}
+    monkeypatch.setattr(archived, "_rows", lambda _warehouse, table, *_: rows_of(*stored[table.name]))
+    with pytest.raises(ConfigError) as raised:
+        find_archived(cast("Any", None), "shop", ["t"], {})
+    assert str(raised.value).endswith(
+        "of cluster shop; without a cluster's name, as by version 0.1.0, it is of id unnamed: give the id"
+    )
+    (topic,) = find_archived(cast("Any", None), "unnamed", ["t"], {})
+    assert topic.archived
+
+
 def test_logs_and_files_are_read_once_for_many_topics(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each run adds a file with all topics: 1,000 topics of 1,000 runs would be a million files, and a thousand logs."""
     topics, runs = [f"topic-{number}" for number in range(6)], ["0192-0001", "0192-0002", "0192-0003"]

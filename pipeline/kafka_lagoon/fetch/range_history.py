@@ -183,3 +183,12 @@ def _copies(ordered: Sequence[Mapping[str, Any]]) -> Iterator[SupersededRange]:
                 ingest_id=row["ingest_id"], from_offset=first, to_offset=min(end, archived_to), reason=COPY
             )
         archived_to = max(archived_to, end)
+
+
+def unnamed_ids(rows: Iterable[Mapping[str, Any]]) -> str:
+    """The end of a line that no range has a cluster's name: ids of clusters without names, as in ranges of version 0.1.0."""
+    names: dict[str, set[str | None]] = {}
+    for row in rows:
+        names.setdefault(row["cluster_id"], set()).add(row["cluster"])
+    ids = sorted(cluster_id for cluster_id, known in names.items() if known == {None})
+    return f"; without a cluster's name, as by version 0.1.0, it is of id {', '.join(ids)}: give the id" if ids else ""

@@ -17,7 +17,14 @@ from kafka_lagoon.compare.reading import Chunk
 from kafka_lagoon.compare.sides import Connection, Reader, Side, Wanted, lost_offsets
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.offset_specs import EARLIEST, AtOffset, BeforeEnd, Earliest, Latest, OffsetSpec
-from kafka_lagoon.fetch.range_history import Incarnation, archived_range, by_partition, in_order_of_runs, incarnations
+from kafka_lagoon.fetch.range_history import (
+    Incarnation,
+    archived_range,
+    by_partition,
+    in_order_of_runs,
+    incarnations,
+    unnamed_ids,
+)
 from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.statements import Ask
@@ -36,6 +43,7 @@ _RANGES = """
     WHERE topic = ? AND cluster_id IN (SELECT cluster_id FROM record_ranges WHERE topic = ? AND (cluster = ? OR cluster_id = ?))
       AND (records = 0 OR ingest_date >= (SELECT min(ingest_date) FROM records))
 """
+_NAMES_OF_TOPIC = "SELECT DISTINCT cluster, cluster_id FROM record_ranges WHERE topic = ?"
 _RECORDS = """
     SELECT offset, timestamp_ms, key, value, headers FROM records_now
     WHERE cluster_id = ? AND topic = ? AND {of_topic} AND partition = ? AND offset >= ? AND offset < ?
@@ -102,7 +110,8 @@ class _Archive:
         rows = in_order_of_runs(rows_of(self.ask, _RANGES, of.topic, of.topic, of.cluster, of.cluster))
         named = [row["cluster_id"] for row in rows if of.cluster in (row["cluster"], row["cluster_id"])]
         if not named:
-            raise ConfigError([f"{of}: nothing is archived of it"])
+            unnamed = unnamed_ids(rows_of(self.ask, _NAMES_OF_TOPIC, of.topic))
+            raise ConfigError([f"{of}: nothing is archived of it{unnamed}"])
         return incarnations(row for row in rows if row["cluster_id"] == named[-1])[0]
 
     @cached_property

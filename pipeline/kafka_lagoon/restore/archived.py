@@ -25,6 +25,7 @@ from kafka_lagoon.fetch.range_history import (
     by_partition,
     incarnations,
     superseded,
+    unnamed_ids,
 )
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.records.columns import HEADER_KEY_NOT_UTF8
@@ -129,7 +130,7 @@ def find_archived(
                 by_id.setdefault(NO_ID, incarnation)
         chosen = topic_ids.get(topic, known[0].topic_id or NO_ID if known else NO_ID)
         if not of_cluster:
-            faults.append(f"--topics: nothing is archived of topic {topic} of cluster {cluster}")
+            faults.append(f"--topics: nothing is archived of topic {topic} of cluster {cluster}{unnamed_ids(rows)}")
         elif chosen not in by_id:
             faults.append(
                 f"--topics: nothing is archived of topic {topic} with id {chosen}{did_you_mean(chosen, by_id)}"
