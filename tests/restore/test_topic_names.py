@@ -1,5 +1,11 @@
 """Archived topics are chosen by a pattern for the whole name."""
 
+import io
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kafka_lagoon.delta.warehouse import Warehouse
@@ -19,3 +25,20 @@ def test_whole_names_of_one_cluster(warehouse: Warehouse) -> None:
     assert matching_topics(warehouse, "prod", ".*") == ["orders", "orders-eu", "payments"]
     with pytest.raises(ConfigError, match="no topic of cluster test that is archived matches pay"):
         matching_topics(warehouse, "test", "pay")
+
+
+def test_topics_that_only_version_0_1_0_archived() -> None:
+    """Its files have no name of the cluster: a topic without later ranges is of the cluster whose id has the name."""
+    rows: list[list[dict[str, str]]] = [
+        [{"cluster_id": "id-1", "topic": "gone"}, {"cluster_id": "id-2", "topic": "another"}],
+        [{"cluster": "prod", "cluster_id": "id-1", "topic": "orders"}],
+    ]
+    files = dict[str, bytes]()
+    for number, of_file in enumerate(rows):
+        pq.write_table(pa.Table.from_pylist(of_file), written := io.BytesIO())
+        files[str(number)] = written.getvalue()
+    kernel = SimpleNamespace(
+        described_files=lambda *_: [SimpleNamespace(url=url) for url in files], storage=SimpleNamespace(read=files.get)
+    )
+    warehouse = cast("Any", SimpleNamespace(kernel=kernel, state_to_read=lambda _: None))
+    assert matching_topics(warehouse, "prod", ".*") == ["gone", "orders"]

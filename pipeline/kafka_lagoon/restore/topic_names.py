@@ -14,14 +14,16 @@ _OF_BROKERS = "__"  # topics that must be named
 def matching_topics(warehouse: Warehouse, cluster: str, pattern: str) -> list[str]:
     """Topics of a cluster, given by its name or id, whose whole name matches; ConfigError if none does.
 
-    In files written before records had the name of their cluster, only the id is known.
+    In files written before records had the name of their cluster, only the id is known: later files have the name of that id.
     """
-    compiled, names = re.compile(pattern), set[str]()
+    compiled, topics, ids = re.compile(pattern), set[tuple[str, str]](), set[str]()
     for file in warehouse.kernel.described_files(warehouse.state_to_read(RECORD_RANGES), {}):
         arrow = table_of(warehouse.kernel.storage.read(file.url))
         for row in arrow.select([name for name in _NAMES if name in arrow.column_names]).to_pylist():
+            topics.add((row["cluster_id"], row["topic"]))
             if cluster in (row.get("cluster"), row["cluster_id"]):
-                names.add(row["topic"])
+                ids.add(row["cluster_id"])
+    names = {topic for cluster_id, topic in topics if cluster_id in ids}
     matched = sorted(name for name in names if compiled.fullmatch(name) and not name.startswith(_OF_BROKERS))
     if not matched:
         raise ConfigError([f"--pattern: no topic of cluster {cluster} that is archived matches {pattern}"])
