@@ -42,3 +42,5 @@ def test_topics_that_only_version_0_1_0_archived() -> None:
     )
     warehouse = cast("Any", SimpleNamespace(kernel=kernel, state_to_read=lambda _: None))
     assert matching_topics(warehouse, "prod", ".*") == ["gone", "orders"]
+    with pytest.raises(ConfigError, match=r"matches ord; without a cluster's name, .* of id id-2: give the id"):
+        matching_topics(warehouse, "spare", "ord")

@@ -5,6 +5,7 @@ import re
 from kafka_lagoon.delta.arrow import table_of
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.fetch.range_history import unnamed_ids
 from kafka_lagoon.tables.record_tables import RECORD_RANGES
 
 _NAMES = ["cluster", "cluster_id", "topic"]
@@ -16,15 +17,15 @@ def matching_topics(warehouse: Warehouse, cluster: str, pattern: str) -> list[st
 
     In files written before records had the name of their cluster, only the id is known: later files have the name of that id.
     """
-    compiled, topics, ids = re.compile(pattern), set[tuple[str, str]](), set[str]()
+    compiled, archived = re.compile(pattern), set[tuple[str | None, str, str]]()
     for file in warehouse.kernel.described_files(warehouse.state_to_read(RECORD_RANGES), {}):
         arrow = table_of(warehouse.kernel.storage.read(file.url))
         for row in arrow.select([name for name in _NAMES if name in arrow.column_names]).to_pylist():
-            topics.add((row["cluster_id"], row["topic"]))
-            if cluster in (row.get("cluster"), row["cluster_id"]):
-                ids.add(row["cluster_id"])
-    names = {topic for cluster_id, topic in topics if cluster_id in ids}
-    matched = sorted(name for name in names if compiled.fullmatch(name) and not name.startswith(_OF_BROKERS))
+            archived.add((row.get("cluster"), row["cluster_id"], row["topic"]))
+    ids = {cluster_id for name, cluster_id, _ in archived if cluster in (name, cluster_id)}
+    names = {topic for _, cluster_id, topic in archived if cluster_id in ids and not topic.startswith(_OF_BROKERS)}
+    matched = sorted(filter(compiled.fullmatch, names))
     if not matched:
-        raise ConfigError([f"--pattern: no topic of cluster {cluster} that is archived matches {pattern}"])
+        unnamed = "" if ids else unnamed_ids({"cluster": name, "cluster_id": of} for name, of, _ in archived)
+        raise ConfigError([f"--pattern: no topic of cluster {cluster} that is archived matches {pattern}{unnamed}"])
     return matched
