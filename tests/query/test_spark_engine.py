@@ -81,7 +81,7 @@ def test_both_engines_find_the_same_metrics(lake: Path, capsys: pytest.CaptureFi
 
 
 def test_files_of_other_snapshots_are_not_opened(spark: SparkSession, tmp_path: Path) -> None:
-    """With a window, Spark reads the files of its snapshots only, and tables may be open over two windows at once."""
+    """With a window, Spark reads the files of its snapshots only, and once; tables may be open over two windows at once."""
     times = [NOON_MS + number * HOUR_MS for number in range(5)]
     lake = make_lake(tmp_path, [snapshot(number, lag_row("g", "t", 0, lag=number)) for number in range(1, 5)])
     for table in ("snapshots", "consumer_lag"):
@@ -99,6 +99,19 @@ def test_files_of_other_snapshots_are_not_opened(spark: SparkSession, tmp_path: 
         assert [time for (time,) in tuples(newest(captured))] == of[3:]
         assert [time for (time,) in tuples(earlier(captured))] == of[3:4]
         assert (tuples(of_two(lags)), tuples(of_last(lags))) == ([(2,), (3,)], [(4,)])
+        for path in (lake / "consumer_lag").rglob("*.parquet"):
+            if "_delta_log" not in path.parts:
+                path.unlink()
+        assert tuples(of_two("SELECT count(*), sum(lag) FROM consumer_lag_published")) == [
+            (2, 5)
+        ]  # Spark has kept the rows
+    assert _kept(spark) == 0
+
+
+def _kept(spark: SparkSession) -> int:
+    """The number of tables that Spark keeps."""
+    number: int = spark._jsparkSession.sharedState().cacheManager().numCachedEntries()
+    return number
 
 
 def _first(file: Mapping[str, Any]) -> datetime:

@@ -28,6 +28,7 @@ from kafka_lagoon.tables.table import Table, differences
 
 _SNAPSHOTS = STATE_TABLES[-1].name
 _LOGGERS_OF_TASKS = ("org.apache.spark.executor.Executor", "org.apache.spark.scheduler.TaskSetManager")
+_KEPT_BYTES = 8 << 20  # of a table's files: rows take some ten times as much in memory, and go to disk where it is full
 _READING = re.compile(r"\[FAILED_READ_FILE.*? reading file (.*?)\.\s")
 
 
@@ -47,8 +48,13 @@ def opened(warehouse: Warehouse, names: Iterable[str], window: Window | Newest |
     # Temporary views of its own: the report has tables open over two windows at once.
     alone = replace(warehouse, session=warehouse.spark.newSession())
     alone.spark.conf.set("spark.sql.session.timeZone", "UTC")
-    make_available(alone, names, window)
-    yield lambda statement, *values: _run(alone, statement, values)
+    kept = make_available(alone, names, window)
+    try:
+        yield lambda statement, *values: _run(alone, statement, values)
+    finally:
+        with suppress(*JAVA_ERRORS):  # the JVM may have ended
+            for rows in kept:
+                rows.unpersist()
 
 
 def _run(warehouse: Warehouse, statement: str, values: Sequence[int | str]) -> Rows:
@@ -84,25 +90,30 @@ def _literal(value: int | str) -> str:
     return f"decode(X'{value.encode(errors='backslashreplace').hex()}', 'UTF-8')"
 
 
-def make_available(warehouse: Warehouse, names: Iterable[str] = NAMES, window: Window | Newest | None = None) -> None:
+def make_available(
+    warehouse: Warehouse, names: Iterable[str] = NAMES, window: Window | Newest | None = None
+) -> Sequence[DataFrame]:
     """Create temporary views with these `names` over a folder, or real views in a catalog.
+
+    Returns small tables of a `window`, whose rows Spark keeps once it has read them, until `unpersist`.
 
     The catalog's schema becomes the current one. In a folder, a table that a later version added is empty until a run of that
     version creates it, and a column that it added is null. TableError if a table cannot be read or a view not be created.
     """
-    wanted = with_needs(names)
+    wanted, kept = with_needs(names), list[DataFrame]()
     try:
         if warehouse.in_catalog:
             _use_schema(warehouse)
             _refuse_older(warehouse, wanted)
         else:
-            _show_tables(warehouse, wanted, window)
+            kept = list(_show_tables(warehouse, wanted, window))
         for view in VIEWS:
             if view.name in wanted:
                 kind = CREATE if warehouse.in_catalog else "CREATE OR REPLACE TEMPORARY VIEW"
                 warehouse.spark.sql(view.sql.replace(CREATE, kind, 1))
     except JAVA_ERRORS as error:
         raise TableError(f"{warehouse.name}: {reason(error)}") from error
+    return kept
 
 
 def _batches(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -167,16 +178,29 @@ def _refuse_older(warehouse: Warehouse, wanted: set[str]) -> None:
             raise TableError(f"table {table.name} in {warehouse.name} {lacking}: {cure}")
 
 
-def _show_tables(warehouse: Warehouse, wanted: set[str], window: Window | Newest | None) -> None:
+def _show_tables(warehouse: Warehouse, wanted: set[str], window: Window | Newest | None) -> Iterator[DataFrame]:
+    """Create the views of the tables; yields those with few rows of a window, which Spark reads once.
+
+    Views name such tables many times, and Delta would open their files each time.
+    """
     for table in in_order_of_reading(wanted):
         if warehouse.has(table):
             rows = _as_declared(table, warehouse.spark.read.format("delta").load(warehouse.locations[table.name]))
             times = _times(warehouse, table, window)
-            # Delta opens only files that may have such rows by their statistics, each time that a view names the table.
-            rows = rows if times is None else rows.where(condition(times, "TIMESTAMP_LTZ") or "false")
+            if times is not None:
+                # Delta opens only files that may have such rows by their statistics.
+                rows = rows.where(condition(times, "TIMESTAMP_LTZ") or "false")
+                if _bytes_of(rows) <= _KEPT_BYTES:
+                    yield rows.cache()
         else:
             rows = warehouse.spark.createDataFrame([], StructType.fromJson(table.delta_schema()))
         rows.createOrReplaceTempView(table.name)
+
+
+def _bytes_of(rows: DataFrame) -> int:
+    """The size of the files that Spark would open."""
+    plan = rows._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
+    return int(str(plan.stats().sizeInBytes()))
 
 
 def _times(warehouse: Warehouse, table: Table, window: Window | Newest | None) -> Window | None:
