@@ -22,7 +22,6 @@ from kafka_lagoon.report.page_tables import (
 )
 from kafka_lagoon.report.scope import PublishedSnapshot, Scope
 from kafka_lagoon.report.values import time_text
-from kafka_lagoon.tables.table_states import FAILED, NOT_OFFERED, PARTIAL, SKIPPED
 from kafka_lagoon.text import counted, duration
 
 _LAST_RUNS = 50
@@ -49,10 +48,10 @@ _FAILURE_COLUMNS = (
     Column(label="Message", source="collection_failures.message", unknown=""),
 )
 _OUTCOMES = {
-    PARTIAL: "some of what it is made of did not answer",
-    FAILED: "nothing of what it is made of answered",
-    SKIPPED: "by the setting snapshot.skip_tables",
-    NOT_OFFERED: "by the brokers, or they are set up without",
+    "partial": "some of what it is made of did not answer",
+    "failed": "nothing of what it is made of answered",
+    "skipped": "by the setting snapshot.skip_tables",
+    "not_offered": "by the brokers, or they are set up without",
 }
 
 
