@@ -276,7 +276,7 @@ def test_an_attempt_that_another_one_has_fenced_goes_on(
 def test_an_attempt_that_is_fenced_before_its_first_record_goes_on(
     kafka: LocalKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What another attempt commits after this one has looked for records is not taken for deleted records."""
+    """Records that another attempt commits after this one has looked for records are not taken for deleted ones."""
     restore = Restore(kafka, tmp_path, is_transactional=True)
     interrupted(monkeypatch, tasks, "check_committed", lambda: killed(restore, 0, "after commit"))
     restore.assert_whole(restore.attempt())

@@ -61,7 +61,7 @@ def parallelism(warehouse: "Warehouse") -> int:
 
 
 def attempts(warehouse: "Warehouse") -> int:
-    """How often a task may fail until the job does: once where all tasks run in this process or on this machine."""
+    """The number of failures of a task that end the job: one where all tasks run in this process or on this machine."""
     if warehouse.session is None:
         return 1
     context = warehouse.spark.sparkContext
