@@ -47,7 +47,11 @@ _WITH_SYNONYMS, _WITHOUT_SYNONYMS = Versions(1, LATEST), Versions(0, 0)  # KIP-2
 # KIP-1142; before, ListConfigResources listed client metrics only.
 _ANY_TYPE, _CLIENT_METRICS_ONLY = Versions(1, LATEST), Versions(0, 0)
 _WITH_GROUP_CONFIGS = 1  # version of ConsumerGroupDescribe since Kafka 4.0
-_SINCE = {GROUP: "4.0", CLIENT_METRICS: "3.7"}  # the first releases that know these types of resources
+# The first releases that know these types of resources, and the API with the version that they offered first.
+_SINCE = {
+    GROUP: ("4.0", CONSUMER_GROUP_DESCRIBE.key, _WITH_GROUP_CONFIGS),
+    CLIENT_METRICS: ("3.7", LIST_CONFIG_RESOURCES.key, 0),
+}
 
 
 @frozen
@@ -124,9 +128,10 @@ def _explained(cluster: Cluster, resource_type: int, failure: Failure) -> Failur
     """Explain the INVALID_REQUEST of brokers that do not know this type of resource; others refuse an empty name by it."""
     if failure.name != "INVALID_REQUEST" or resource_type not in _SINCE:
         return failure
-    if have_group_configs(cluster) if resource_type == GROUP else _some_offer(cluster, LIST_CONFIG_RESOURCES.key, 0):
+    release, api_key, version = _SINCE[resource_type]
+    if _some_offer(cluster, api_key, version):
         return failure
-    return replace(failure, name=UNSUPPORTED, code=None, message=f"needs Kafka {_SINCE[resource_type]} or newer")
+    return replace(failure, name=UNSUPPORTED, code=None, message=f"needs Kafka {release} or newer")
 
 
 def _in_order(names: Sequence[str], answers: Mapping[str, DescribeConfigsResult]) -> list[DescribeConfigsResult]:
