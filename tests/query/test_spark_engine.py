@@ -102,9 +102,8 @@ def test_files_of_other_snapshots_are_not_opened(spark: SparkSession, tmp_path: 
         for path in (lake / "consumer_lag").rglob("*.parquet"):
             if "_delta_log" not in path.parts:
                 path.unlink()
-        assert tuples(of_two("SELECT count(*), sum(lag) FROM consumer_lag_published")) == [
-            (2, 5)
-        ]  # Spark has kept the rows
+        # Spark has kept the rows.
+        assert tuples(of_two("SELECT count(*), sum(lag) FROM consumer_lag_published")) == [(2, 5)]
     assert _kept(spark) == kept_before
 
 
