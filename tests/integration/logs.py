@@ -90,7 +90,7 @@ def logs(kafka: LocalKafka, topics: Sequence[str]) -> dict[str, Log]:
     files = {topic: _files(folder(kafka, topic)) for topic in topics}
     dumped = dump(kafka.version, [path for paths in files.values() for path in paths])
     starts = log_starts(kafka, topics)
-    committed = consume(kafka, starts, "read_committed")
+    committed = consume(kafka, starts, "read_committed", has_open_transactions=True)
     return {
         topic: Log(
             kafka=kafka,

@@ -14,7 +14,6 @@ from confluent_kafka import (
     TIMESTAMP_CREATE_TIME,
     TIMESTAMP_NOT_AVAILABLE,
     Consumer,
-    KafkaError,
     KafkaException,
     Message,
     Producer,
@@ -28,6 +27,7 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration.every_broker import wait_until
 from tests.integration.state import create_topics
 from tests.java_gateway import SHORT_LIVED, java_gateway
+from tests.librdkafka import messages
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 OLD_CODECS = CODECS[:4]  # before KIP-110
@@ -287,49 +287,25 @@ def folder(kafka: LocalKafka, topic: str) -> Path:
 
 def log_starts(kafka: LocalKafka, topics: Sequence[str]) -> dict[str, int]:
     """Return the log start offsets, with librdkafka."""
-    consumer = _consumer(kafka, "read_committed")
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": "log-starts", "log_level": 0})
     return {topic: consumer.get_watermark_offsets(TopicPartition(topic, 0), _TIMEOUT_S)[0] for topic in topics}
 
 
 def consume(
-    kafka: LocalKafka, starts: Mapping[str, int], isolation_level: str, partition: int = 0
+    kafka: LocalKafka,
+    starts: Mapping[str, int],
+    isolation_level: str,
+    partition: int = 0,
+    *,
+    has_open_transactions: bool = False,
 ) -> dict[str, list[Consumed]]:
     """Return the records that librdkafka's consumer reads of a partition, from these offsets to the end."""
-    consumer = _consumer(kafka, isolation_level)
-    consumer.assign([TopicPartition(topic, partition, start) for topic, start in starts.items()])
+    places = [TopicPartition(topic, partition, start) for topic, start in starts.items()]
     read: dict[str, list[Consumed]] = {topic: [] for topic in starts}
-    try:
-        for message in _to_the_ends(consumer, len(starts)):
-            read[message.topic()].append(_consumed(message))
-    finally:
-        consumer.close()
+    servers = kafka.bootstrap_servers
+    for message in messages(servers, places, isolation_level, has_open_transactions=has_open_transactions):
+        read[str(message.topic())].append(_consumed(message))
     return read
-
-
-def _consumer(kafka: LocalKafka, isolation_level: str) -> Consumer:
-    return Consumer(
-        {
-            "bootstrap.servers": kafka.bootstrap_servers,
-            "group.id": "records",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": isolation_level,
-            "fetch.wait.max.ms": 10,
-            "log_level": 0,
-        }
-    )
-
-
-def _to_the_ends(consumer: Consumer, partitions: int) -> Iterator[Message]:
-    while partitions:
-        message = consumer.poll(_TIMEOUT_S)
-        assert message is not None, "the consumer came to no end"
-        error = message.error()
-        if error is None:
-            yield message
-        else:
-            assert error.code() == KafkaError._PARTITION_EOF, error
-            partitions -= 1
 
 
 def _consumed(message: Message) -> Consumed:

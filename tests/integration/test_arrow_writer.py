@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import NewTopic
 
@@ -27,6 +26,7 @@ from tests.integration.every_broker import wait_until
 from tests.integration.producers import ODD, Consumed, JavaProducers, Sent, consume, create, java_producers
 from tests.integration.state import create_topics
 from tests.integration.test_produce_and_fetch import RELEASES, connected, dumped, kept, soon
+from tests.librdkafka import messages
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -220,24 +220,9 @@ def _write_while_leaders_die(kafka: LocalKafka, topic: str, killed: Sequence[int
 
 def _values(kafka: LocalKafka, topic: str) -> dict[int, list[tuple[int, bytes | None]]]:
     """Return offset and value of every record, by partition, from librdkafka."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": kafka.bootstrap_servers,
-            "group.id": "values",
-            "enable.partition.eof": True,
-            "log_level": 0,
-        }
-    )
-    consumer.assign([Position(topic, partition, 0) for partition in range(6)])
     read: dict[int, list[tuple[int, bytes | None]]] = {partition: [] for partition in range(6)}
-    ends: set[int] = set()
-    while len(ends) < 6:
-        for message in consumer.consume(10_000, 1):
-            if (error := message.error()) is None:
-                read[message.partition()].append((message.offset(), message.value()))
-            elif error.code() == KafkaError._PARTITION_EOF:
-                ends.add(message.partition())
-    consumer.close()
+    for message in messages(kafka.bootstrap_servers, [Position(topic, partition, 0) for partition in read]):
+        read[message.partition() or 0].append((message.offset() or 0, message.value()))
     return read
 
 

@@ -28,6 +28,7 @@ from kafka_lagoon.topic_partition import TopicPartition as Partition
 from tests.clock import CLOCK
 from tests.integration.state import create_topics, delete_topics
 from tests.jobs.commands import here
+from tests.librdkafka import messages
 
 pytestmark = pytest.mark.timeout(300)
 SOURCE, COPY, WIDE = "compare-source", "compare-copy", "compare-wide"
@@ -76,27 +77,9 @@ def _fill(servers: str) -> None:
 
 def _read(servers: str, topic: str, partitions: int) -> list[list[Copied]]:
     """Read all records of each partition, with librdkafka."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "compare-reader",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-            "auto.offset.reset": "earliest",
-        }
-    )
-    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
     records: list[list[Copied]] = [[] for _ in range(partitions)]
-    ended: set[int | None] = set()
-    while len(ended) < partitions:
-        message = consumer.poll(30)
-        assert message is not None
-        if message.error():
-            ended.add(message.partition())
-        else:
-            records[message.partition() or 0].append(_copied(message))
-    consumer.close()
+    for message in messages(servers, [TopicPartition(topic, number, 0) for number in range(partitions)]):
+        records[message.partition() or 0].append(_copied(message))
     return records
 
 

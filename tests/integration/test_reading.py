@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from crc32c import crc32c
 
@@ -31,6 +31,7 @@ from kafka_lagoon.wire.primitives import uuid_text
 from tests.clock import CLOCK
 from tests.integration.producers import folder
 from tests.integration.state import create_topics, delete_topics
+from tests.librdkafka import messages, wait_until_stable
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -73,31 +74,13 @@ def transactions(kafka: LocalKafka, topic: str, several: Sequence[tuple[Sequence
             producer.produce(topic, value, partition=0)
         producer.flush(60)
         (producer.commit_transaction if commit else producer.abort_transaction)(60)
+    wait_until_stable(kafka.bootstrap_servers, [topic])
 
 
 def consumed(kafka: LocalKafka, topic: str, isolation_level: str = READ_COMMITTED) -> dict[int, bytes | None]:
     """Return the records that librdkafka's consumer reads of the partition."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": kafka.bootstrap_servers,
-            "group.id": "reading",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": isolation_level,
-        }
-    )
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    values: dict[int, bytes | None] = {}
-    try:
-        while True:
-            for message in consumer.consume(10_000, 1):
-                error = message.error()
-                if error and error.code() == KafkaError._PARTITION_EOF:
-                    return values
-                assert not error, error
-                values[message.offset()] = message.value()
-    finally:
-        consumer.close()
+    read = messages(kafka.bootstrap_servers, [TopicPartition(topic, 0, 0)], isolation_level)
+    return {message.offset() or 0: message.value() for message in read}
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from tests.integration.state import commit, create_topics
 from tests.integration.state import produce as fill
 from tests.jobs.commands import here, lagoon, rows
 from tests.jobs.test_ingest import NO_SPARK
+from tests.librdkafka import messages, wait_until_stable
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.smoke, pytest.mark.timeout(300)]
 ANY_TIME = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**63 - 1)}
@@ -29,32 +30,13 @@ Read = dict[int, list[tuple[Any, ...]]]
 
 def read_all(kafka: LocalKafka, topic: str) -> tuple[Read, dict[int, list[int]]]:
     """Return the records without offsets, and the offsets that librdkafka's read_committed consumer reads of each partition."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": kafka.bootstrap_servers,
-            "group.id": "reads-all",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-        }
-    )
+    partitions = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(topic).topics[topic].partitions
     records: Read = defaultdict(list)
     offsets: dict[int, list[int]] = defaultdict(list)
-    try:
-        partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
-        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
-        left = len(partitions)
-        while left:
-            message: Any
-            for message in consumer.consume(10_000, timeout=1):
-                if message.error():
-                    left -= 1
-                    continue
-                headers = tuple(message.headers() or ())
-                records[message.partition()].append((message.key(), message.value(), headers, message.timestamp()))
-                offsets[message.partition()].append(message.offset())
-    finally:
-        consumer.close()
+    for message in messages(kafka.bootstrap_servers, [TopicPartition(topic, number, 0) for number in partitions]):
+        partition, headers = message.partition() or 0, tuple(message.headers() or ())
+        records[partition].append((message.key(), message.value(), headers, message.timestamp()))
+        offsets[partition].append(message.offset() or 0)
     return dict(records), dict(offsets)
 
 
@@ -78,6 +60,7 @@ def produce(kafka: LocalKafka, topic: str, partitions: int, count: int) -> None:
             )
         producer.flush(30)  # a transaction without records cannot be aborted (KIP-890)
         ends()
+    wait_until_stable(kafka.bootstrap_servers, [topic])
 
 
 def arguments(lake: Path, source: LocalKafka, target: LocalKafka, *more: str) -> list[str]:

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from tests.jobs.commands import rows
+from tests.librdkafka import messages
 
 Key = tuple[str, int, int, str]
 
@@ -20,31 +22,12 @@ def digest(key: bytes | None, value: bytes | None) -> str:
 
 def consumed(bootstrap_servers: str, topics: Iterable[str]) -> Counter[Key]:
     """Return every record that librdkafka's consumer reads with read_committed."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap_servers,
-            "group.id": "oracle",
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-        }
+    known = AdminClient({"bootstrap.servers": bootstrap_servers}).list_topics(timeout=30).topics
+    starts = [TopicPartition(topic, number, 0) for topic in topics for number in known[topic].partitions]
+    return Counter(
+        (message.topic(), message.partition(), message.offset(), digest(message.key(), message.value()))
+        for message in messages(bootstrap_servers, starts)
     )
-    records: Counter[Key] = Counter()
-    try:
-        known = consumer.list_topics(timeout=30).topics
-        wanted = [TopicPartition(topic, number, 0) for topic in topics for number in known[topic].partitions]
-        consumer.assign(wanted)
-        open_ends = {(one.topic, one.partition) for one in wanted}
-        while open_ends:
-            for message in consumer.consume(10_000, timeout=1):
-                if message.error():
-                    open_ends.discard((message.topic(), message.partition()))
-                    continue
-                where = (message.topic(), message.partition(), message.offset())
-                records[(*where, digest(message.key(), message.value()))] += 1
-    finally:
-        consumer.close()
-    return records
 
 
 def archived(warehouse: Path) -> Counter[Key]:

@@ -17,6 +17,7 @@ from tests.effort import first
 from tests.integration.state import create_topics, delete_topics, produce
 from tests.jobs.archived import archived, assert_tiled, consumed
 from tests.jobs.commands import ROOT, here, lagoon, rows, run, submit
+from tests.librdkafka import wait_until_stable
 from tests.metrics.parsed import in_file, value
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -49,6 +50,7 @@ def in_transactions(bootstrap_servers: str, topic: str, records: int) -> None:
             producer.produce(topic, key=str(number).encode(), value=b"" if number % 7 else None)
         producer.flush(30)
         end(30)
+    wait_until_stable(bootstrap_servers, [topic])
 
 
 def delete_records(admin: AdminClient, topic: str, before: int) -> None:

@@ -31,7 +31,6 @@ from kafka_lagoon.records.encoding import TRANSACTIONAL, Record
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
-from tests.integration.every_broker import wait_until
 from tests.integration.producers import consume, create
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
@@ -86,14 +85,12 @@ def write(cluster: Cluster, transaction: Transaction, topic: str, *values: bytes
     return result
 
 
-def read(kafka: LocalKafka, topic: str, isolation_level: str = "read_committed") -> list[bytes | None]:
+def read(
+    kafka: LocalKafka, topic: str, isolation_level: str = "read_committed", *, has_open_transactions: bool = False
+) -> list[bytes | None]:
     """Return the records that librdkafka reads up to the end, without markers."""
-    return [one.value for one in consume(kafka, {topic: 0}, isolation_level)[topic]]
-
-
-def assert_read(kafka: LocalKafka, topic: str, expected: list[bytes]) -> None:
-    """Check the records of ended transactions: their coordinator answers before it has written the markers."""
-    wait_until(lambda: read(kafka, topic) == expected, f"{topic} does not have {expected}")
+    records = consume(kafka, {topic: 0}, isolation_level, has_open_transactions=has_open_transactions)
+    return [one.value for one in records[topic]]
 
 
 def committed(kafka: LocalKafka, group_id: str, topic: str) -> tuple[int, str]:
@@ -122,7 +119,7 @@ def test_committed_and_aborted(release: LocalKafka) -> None:
             (producer.commit if is_committed else producer.abort)(soon())
         assert transaction.is_implicit == (transaction_version(cluster) == 2)
     assert len(set(epochs)) == 4
-    assert_read(release, topic, [b"0 a", b"0 b", b"2 a", b"2 b", b"3 a", b"3 b"])
+    assert read(release, topic) == [b"0 a", b"0 b", b"2 a", b"2 b", b"3 a", b"3 b"]
     assert len(read(release, topic, "read_uncommitted")) == 8
     assert committed(release, f"group-{topic}", topic) == (3, "run 3")
 
@@ -135,10 +132,10 @@ def test_another_process_ends_it(release: LocalKafka) -> None:
         handed = pickle.dumps(init_transactions(cluster, topic, TIMEOUT_MS, soon()))
     with connected(release, topic) as cluster:
         assert not write(cluster, pickle.loads(handed), topic, b"v").failures  # noqa: S301  our own
-        assert read(release, topic) == []
+        assert read(release, topic, has_open_transactions=True) == []
     with connected(release, topic) as cluster:
         commit(cluster, pickle.loads(handed), soon())  # noqa: S301
-    assert_read(release, topic, [b"v"])
+    assert read(release, topic) == [b"v"]
 
 
 def test_whoever_comes_later_fences(release: LocalKafka) -> None:
@@ -167,7 +164,7 @@ def test_whoever_comes_later_fences(release: LocalKafka) -> None:
         commit(cluster, second, soon())
         with pytest.raises(TransactionFailed, match=FENCED):
             init_transactions(cluster, topic, TIMEOUT_MS, soon(), first)
-    assert_read(release, topic, [b"kept"])
+    assert read(release, topic) == [b"kept"]
 
 
 def _second_batch(transaction: Transaction, topic: str) -> bytes:
@@ -188,7 +185,7 @@ def test_the_same_end_twice(release: LocalKafka) -> None:
         following = commit(cluster, transaction, soon())
         assert commit(cluster, transaction, soon()) == following
         assert (following is None) != transaction.is_implicit
-    assert_read(release, topic, [b"v"])
+    assert read(release, topic) == [b"v"]
 
 
 def test_bad_requests(kafka: LocalKafka) -> None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from confluent_kafka import (
-    Consumer,
+    OFFSET_BEGINNING,
     ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
@@ -17,6 +17,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType, TopicDescription
 
+from tests.librdkafka import messages
 from tests.proof.alterations import CONFIG
 from tests.proof.evidence import (
     Partition,
@@ -145,34 +146,15 @@ class Kafka:
             yield (message.value() or b"").decode()
 
     def _messages(self, topics: Sequence[LiveTopic]) -> Iterator[Message]:
-        wanted = [TopicPartition(topic.name, number, 0) for topic in topics for number in range(topic.partitions)]
-        for whole in wanted:
-            whole.offset = -2  # from the log start
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self._servers,
-                "group.id": "proof",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-                "check.crcs": True,
-                "log_level": 0,
-            }
+        starts = [
+            TopicPartition(topic.name, number, OFFSET_BEGINNING)
+            for topic in topics
+            for number in range(topic.partitions)
+        ]
+        # Transactions of writers that were killed stay open for a while.
+        return messages(
+            self._servers, starts, has_open_transactions=True, auto_offset_reset="earliest", check_crcs=True
         )
-        try:
-            consumer.assign(wanted)
-            unfinished = {(one.topic, one.partition) for one in wanted}
-            while unfinished:
-                for message in consumer.consume(10_000, timeout=1):
-                    if error := message.error():
-                        if error.code() != KafkaError._PARTITION_EOF:
-                            raise KafkaException(error)
-                        unfinished.discard((message.topic(), message.partition()))
-                    else:
-                        yield message
-        finally:
-            consumer.close()
 
 
 def _valid(offset: int) -> int:

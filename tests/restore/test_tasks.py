@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.admin.topics import delete_records
@@ -31,6 +31,7 @@ from kafka_lagoon.topic_partition import TopicPartition as Partition
 from kafka_lagoon.wire.schema import Api
 from tests.clock import CLOCK, Hands
 from tests.integration.state import create_topics
+from tests.librdkafka import messages
 from tests.restore.lake import records, wanted, write_files
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
@@ -124,25 +125,8 @@ class Restore:
 
 def consumed(servers: str, topic: str, partition: int = 0) -> list[tuple[bytes, int]]:
     """Return the values and offsets of committed records that librdkafka reads."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "tasks",
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-        }
-    )
-    consumer.assign([TopicPartition(topic, partition, 0)])
-    read: list[tuple[bytes, int]] = []
-    try:
-        while True:
-            message = consumer.poll(30)
-            assert message is not None
-            if message.error():
-                return read
-            read.append((message.value() or b"", message.offset() or 0))
-    finally:
-        consumer.close()
+    read = messages(servers, [TopicPartition(topic, partition, 0)])
+    return [(message.value() or b"", message.offset() or 0) for message in read]
 
 
 @pytest.fixture(autouse=True)

@@ -1,12 +1,11 @@
 """Topics for the tests of the data source, filled by librdkafka."""
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from confluent_kafka import IsolationLevel, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
@@ -16,6 +15,7 @@ from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataRequest, M
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.clock import CLOCK
 from tests.integration.state import create_topics
+from tests.librdkafka import wait_until_stable
 
 DAY_MS = 86_400_000
 START_MS = 1_700_000_000_000
@@ -81,21 +81,7 @@ def open_transaction(
         producer.commit_transaction(30)
     else:
         producer.abort_transaction(30)
-    _wait_until_stable(kafka, TopicPartition(topic, partition))
-
-
-def _wait_until_stable(kafka: LocalKafka, partition: TopicPartition) -> None:
-    """Wait until the markers of a transaction are written, which happens after brokers have answered its end."""
-    client, latest = admin(kafka), {partition: OffsetSpec.latest()}
-    for _ in range(300):
-        ends = {
-            client.list_offsets(latest, isolation_level=level)[partition].result().offset
-            for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED)
-        }
-        if len(ends) == 1:
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"the transaction on {partition} does not end")
+    wait_until_stable(kafka.bootstrap_servers, [topic])
 
 
 def _producer(kafka: LocalKafka, properties: Mapping[str, Any]) -> Producer:

@@ -16,6 +16,7 @@ from kafka_lagoon.notebooks import register_source
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from kafka_lagoon.source.internal_topics import consumer_offsets, transaction_state
 from tests.cookbook.pages import VALUES, run_snippet
+from tests.librdkafka import wait_until_stable
 from tests.source.source_topics import create, produce
 
 TOPIC, PREFIX = "internal-topics", "internal-topics-"
@@ -75,6 +76,7 @@ def _commit_in_transaction(kafka: LocalKafka, end: str) -> None:
         producer.commit_transaction(30)
     else:
         producer.abort_transaction(30)
+    wait_until_stable(kafka.bootstrap_servers, [TOPIC])
     group.close()
 
 

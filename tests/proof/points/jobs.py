@@ -25,6 +25,7 @@ from tests.integration.state import commit, create_topics
 from tests.integration.test_restore import check_map, read_all
 from tests.jobs.archived import archived, assert_tiled, consumed
 from tests.jobs.commands import rows
+from tests.librdkafka import wait_until_stable
 from tests.proof.points.processes import spark_environment
 from tests.proof.points.world import Attempt, Verdict, World, copied
 from tests.warehouses import settings
@@ -52,6 +53,7 @@ def fill(world: World, topic: str, records: int, name: str) -> None:
             producer.produce(topic, key=b"%d" % number, value=f"{name} {number}".encode(), partition=number % 2)
         producer.flush(30)
         ends(30)
+    wait_until_stable(world.servers, [topic])
 
 
 def delete_records(world: World, topic: str, before: int) -> None:
