@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from time import process_time
+from typing import TextIO
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
@@ -80,14 +81,14 @@ def _archived(new: int) -> Mapping[str, Archived]:
     }
 
 
-def measured(address: str, stored: str) -> dict[str, float]:
+def measured(address: str, stored: TextIO) -> dict[str, float]:
     """Measure one case in this process."""
     at_first, stats, spec = _peak_mb(), RequestStats(), OffsetSpecs(name="ingest.start", default=EARLIEST)
     deadline = Deadline.after(SYSTEM_CLOCK, _BUDGET_MS)
     settings = KafkaSettings(bootstrap_servers=address)
     began = process_time()
     with gc_paused():
-        topics = from_json(stored).topics
+        topics = from_json(stored.read()).topics
     read = process_time()
     with Cluster.connect(settings, SYSTEM_CLOCK, stats, deadline) as cluster, gc_paused():
         planned = plan(cluster, ReadSpec(topics=(), pattern=".*", start=spec), topics, deadline)
@@ -114,4 +115,4 @@ def _peak_mb() -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measured(sys.argv[1], sys.stdin.read())))
+    print(json.dumps(measured(sys.argv[1], sys.stdin)))

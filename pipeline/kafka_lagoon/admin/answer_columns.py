@@ -5,6 +5,8 @@ A snapshot asks for seven offsets of every partition: an answer, a source and a 
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import getitem, itemgetter
 from typing import Any, Generic, TypeVar
 
 from kafka_lagoon.client.intake import Intake, Refusal, Source
@@ -32,25 +34,23 @@ class PartitionChunk:
     """The partitions of one request, and their `places` in the order; `by_topic` has them topic by topic, as it names them."""
 
     def __init__(self, order: "PartitionOrder", items: Sequence[TopicPartition]) -> None:
-        self.items = items
-        by_topic: dict[str, list[TopicPartition]] = {}
-        for item in items:
-            if item[0] in by_topic:
+        self.items, self.by_topic = items, items
+        self.topics, self.counts = [topic for topic, _ in items], [1] * len(items)
+        if len(set(self.topics)) < len(items):
+            by_topic: dict[str, list[TopicPartition]] = {topic: [] for topic in self.topics}
+            for item in items:
                 by_topic[item[0]].append(item)
-            else:
-                by_topic[item[0]] = [item]
-        self.topics, self.counts = list(by_topic), list(map(len, by_topic.values()))
-        self.by_topic = [item for some in by_topic.values() for item in some]
+            self.topics, self.counts = list(by_topic), list(map(len, by_topic.values()))
+            self.by_topic = [item for some in by_topic.values() for item in some]
         self.partitions = array("i", [partition for _, partition in self.by_topic])
         self.places = order.places_of(self.topics, self.counts, self.partitions)
-        self._sorted_places = _sorted(self.places)
-        self._answered: tuple[list[str], Sequence[int], Sequence[int]] | None = None
-        self._answered_places = array("i")
+        self._answered: tuple[list[str], Sequence[int], Sequence[int]] = self.topics, self.counts, self.partitions
+        self._answered_places = self.places
 
     def places_of(self, order: "PartitionOrder", topics: Structs[Any], form: Form) -> "array[int] | None":
         """The places of the partitions in a response; None if they are not exactly those of this chunk.
 
-        Responses about the same chunk mostly have the same order.
+        Responses about the same chunk mostly have the same order, often that of the request.
         """
         partitions = topics.lists("partitions")
         answered = list(topics.column(form.topic)), partitions.counts, partitions.items.column(form.partition)
@@ -59,7 +59,7 @@ class PartitionChunk:
                 places = order.places_of(*answered)
             except KeyError:
                 return None
-            if _sorted(places) != self._sorted_places:
+            if sorted(places) != sorted(self.places):
                 return None
             self._answered, self._answered_places = answered, places
         return self._answered_places
@@ -69,11 +69,10 @@ class PartitionOrder:
     """The requested partitions, each once, and the place of each."""
 
     def __init__(self, partitions: Sequence[TopicPartition]) -> None:
-        self.partitions, places = partitions, _numbered(partitions)
-        if sum(map(len, places.values())) < len(partitions):
+        self.partitions, self._places = partitions, _numbered(partitions)
+        if sum(map(len, self._places.values())) < len(partitions):
             self.partitions = list(dict.fromkeys(partitions))
-            places = _numbered(self.partitions)
-        self._places = {topic: _compact(some) for topic, some in places.items()}
+            self._places = _numbered(self.partitions)
         self._chunks: dict[TopicPartition, PartitionChunk] = {}  # by the first partition of each
 
     @property
@@ -94,20 +93,20 @@ class PartitionOrder:
 
     def places_of(self, names: Sequence[str], counts: Sequence[int], partitions: Sequence[int]) -> "array[int]":
         """The places of partitions of some topics; KeyError for a partition that was not requested."""
-        places: list[int] = []
+        places = array("i")
         start = 0
         if partitions and min(partitions) < 0:  # a range would count it from its end
             raise KeyError(min(partitions))
+        of_topics = map(self._places.__getitem__, names)
         try:
-            for name, count in zip(names, counts, strict=True):
-                if count == 1:  # as of most topics, if there are more brokers than partitions
-                    places.append(self._places[name][partitions[start]])
-                else:
-                    places += map(self._places[name].__getitem__, partitions[start : start + count])
+            if counts.count(1) == len(counts):  # as of most topics, if there are more brokers than partitions
+                return array("i", map(getitem, of_topics, partitions))
+            for of_topic, count in zip(of_topics, counts, strict=True):
+                places.extend(map(of_topic.__getitem__, partitions[start : start + count]))
                 start += count
         except IndexError as beyond:
-            raise KeyError(name) from beyond
-        return array("i", places)
+            raise KeyError(max(partitions)) from beyond
+        return places
 
     def place(self, partition: TopicPartition) -> int:
         """The place of a partition; KeyError if it was not requested."""
@@ -120,34 +119,36 @@ class PartitionOrder:
         raise KeyError(partition)
 
 
-def _numbered(partitions: Sequence[TopicPartition]) -> dict[str, dict[int, int]]:
-    """The place of each partition, by topic and partition; of one that is named twice the last place."""
-    places: dict[str, dict[int, int]] = {}
-    for place, (topic, partition) in enumerate(partitions):
-        places.setdefault(topic, {})[partition] = place
+def _numbered(partitions: Sequence[TopicPartition]) -> "dict[str, range | dict[int, int]]":
+    """The place of each partition, by topic and partition; of one that is named twice the last place.
+
+    Mostly all partitions of a topic are requested in their order, and a range says the same as a dictionary.
+    """
+    places: dict[str, range | dict[int, int]] = {}
+    start = 0
+    for topic, neighbours in groupby(partitions, itemgetter(0)):
+        numbers = [number for _, number in neighbours]
+        here = range(start, start + len(numbers))
+        start = here.stop
+        known = places.get(topic)
+        if known is None and numbers == list(range(len(numbers))):
+            places[topic] = here
+        else:
+            before = dict(enumerate(known)) if isinstance(known, range) else known or {}
+            places[topic] = before | dict(zip(numbers, here, strict=True))
     return places
-
-
-def _compact(places: dict[int, int]) -> "range | dict[int, int]":
-    """The places of a topic's partitions. Mostly all are requested in their order, and a range says the same."""
-    first = next(iter(places.values()))
-    if list(places) == list(range(len(places))) and list(places.values()) == list(range(first, first + len(places))):
-        return range(first, first + len(places))
-    return places
-
-
-def _sorted(places: Iterable[int]) -> "array[int]":
-    return array("i", sorted(places))
 
 
 class AnswerColumns(Intake[TopicPartition, A], Generic[A]):
     """Answers of one kind about partitions: -1 in each column where there is no answer.
 
-    `code_of` gives the error code of all partitions of a topic, 0 for none.
+    `codes_of` gives the error codes of those topics whose partitions all have one.
     """
 
-    def __init__(self, order: PartitionOrder, form: Form, code_of: Callable[[str], int] | None = None) -> None:
-        self.order, self.form, self._code_of = order, form, code_of
+    def __init__(
+        self, order: PartitionOrder, form: Form, codes_of: Callable[[Iterable[str]], Mapping[str, int]] | None = None
+    ) -> None:
+        self.order, self.form, self._codes_of = order, form, codes_of or _no_codes
         count = len(order.partitions)
         self.columns = {name: array(code, [NONE]) * count for name, code in form.kept.items()}
         self.source_places = array("i", [NONE]) * count  # of its source in `several_sources`; -1 without an answer
@@ -170,9 +171,9 @@ class AnswerColumns(Intake[TopicPartition, A], Generic[A]):
         answers = topics.lists("partitions").items
         self.several_sources.append(source)
         places = wanted.places_of(self.order, topics, self.form)
-        is_refused = self._code_of is not None and any(map(self._code_of, topics.column(self.form.topic)))
-        if places is None or is_refused or any(answers.column("error_code")):
-            return self._take_each(response, items)
+        codes = self._codes_of(topics.column(self.form.topic))
+        if places is None or codes or any(answers.column("error_code")):
+            return self._take_each(response, items, codes)
         self._keep(places, answers)
         return {}
 
@@ -184,14 +185,16 @@ class AnswerColumns(Intake[TopicPartition, A], Generic[A]):
         for place in places:
             self.source_places[place] = number
 
-    def _take_each(self, response: Any, items: Sequence[TopicPartition]) -> Mapping[TopicPartition, Refusal]:
+    def _take_each(
+        self, response: Any, items: Sequence[TopicPartition], codes: Mapping[str, int]
+    ) -> Mapping[TopicPartition, Refusal]:
         """Sort the answers; partitions that were not requested are ignored, and two different answers are not believed."""
         form = self.form
         refused: dict[TopicPartition, Refusal] = dict.fromkeys(items)
         answers: dict[TopicPartition, Any] = {}
         for topic in response.topics:
             name = getattr(topic, form.topic)
-            code = self._code_of(name) if self._code_of else 0
+            code = codes.get(name, 0)
             for answer in topic.partitions:
                 item = TopicPartition(name, getattr(answer, form.partition))
                 if item not in refused:
@@ -205,6 +208,11 @@ class AnswerColumns(Intake[TopicPartition, A], Generic[A]):
                 del refused[item]
                 self._keep(array("i", [self.order.place(item)]), by_column((answer,), form.answers))
         return refused
+
+
+def _no_codes(_topics: Iterable[str]) -> Mapping[str, int]:
+    """No topic has an error."""
+    return {}
 
 
 class AnswersByPartition(Mapping[TopicPartition, A], Generic[A]):

@@ -58,7 +58,7 @@ def several_epoch_ends(
 def _request(
     cluster: Cluster, order: PartitionOrder, leader_epochs: "array[int]"
 ) -> ShardedRequest[TopicPartition, EpochEndOffset]:
-    topic_ids = {topic: cluster.topics.id_of(topic) for topic in order.topics}
+    topic_ids, changes = {topic: cluster.topics.id_of(topic) for topic in order.topics}, cluster.topics.id_changes
 
     def build(items: Sequence[TopicPartition]) -> OffsetForLeaderEpochRequest:
         chunk = order.chunk(items)
@@ -71,14 +71,17 @@ def _request(
         topics = Structs.of(OffsetForLeaderTopic, {"topic": chunk.topics, "partitions": partitions})
         return OffsetForLeaderEpochRequest(replica_id=CONSUMER_REPLICA_ID, topics=topics)
 
-    def code_of(topic: str) -> int:
-        return 0 if cluster.topics.may_be(topic, topic_ids.get(topic)) else UNKNOWN_TOPIC_ID
+    def codes_of(topics: Iterable[str]) -> Mapping[str, int]:
+        if cluster.topics.id_changes == changes:  # spares a comparison for each partition of large clusters
+            return {}
+        return {topic: UNKNOWN_TOPIC_ID for topic in topics if not cluster.topics.may_be(topic, topic_ids.get(topic))}
 
     return ShardedRequest(
         api=OFFSET_FOR_LEADER_EPOCH,
         items=order.partitions,
         build=build,
-        intake=AnswerColumns[EpochEndOffset](order, _FORM, code_of),
+        intake=AnswerColumns[EpochEndOffset](order, _FORM, codes_of),
+        has_distinct_items=True,
     )
 
 

@@ -175,6 +175,7 @@ def _request_for(order: PartitionOrder, kind: Kind) -> ShardedRequest[TopicParti
         items=order.partitions,
         build=build,
         intake=OffsetColumns(order),
+        has_distinct_items=True,
         within=Versions(kind.since, NEWEST),
         required=kind in OF_EVERY_LOG,
     )

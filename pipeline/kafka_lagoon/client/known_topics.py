@@ -43,6 +43,7 @@ class KnownTopics:
     """Topics as brokers have described them, learned as in Kafka's client (Metadata.updateLatestMetadata)."""
 
     def __init__(self) -> None:
+        self.id_changes = 0  # how often a topic got another id than the one it was known by
         self._topics: dict[str, _Leaders] = {}
         self._distinct: dict[tuple[int, int], tuple[int, int]] = {}  # leaders of the last response, each once
 
@@ -66,6 +67,7 @@ class KnownTopics:
         if name is None or topic.error_code:
             return
         if known is None or (topic_id is not None and topic_id != known.topic_id):
+            self.id_changes += known is not None
             known = self._topics[name] = _Leaders(topic_id)
         known.learn(topic, self._distinct)
 

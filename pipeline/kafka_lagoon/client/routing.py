@@ -70,7 +70,7 @@ class ShardedRequest(Generic[I, A]):
     `read` yields (item, error code, answer or None), and a fourth value where the API has error messages. Items that it does
     not yield count as not answered. An `intake` takes whole responses instead. A request with `once` is not sent again about
     an item after it may have been carried out, and no request is after a `final` error code. Every broker of the supported
-    releases offers a `required` API, so a broker that does not has failed.
+    releases offers a `required` API, so a broker that does not has failed. `has_distinct_items`: no item is there twice.
     """
 
     api: Api[Any, Any]
@@ -82,6 +82,7 @@ class ShardedRequest(Generic[I, A]):
     within: Versions | None = None
     once: bool = False
     required: bool = False
+    has_distinct_items: bool = False
     final: frozenset[int] = frozenset()  # beside the codes that are never retriable
 
 
@@ -151,7 +152,8 @@ def _gatherings(requests: Sequence[ShardedRequest[I, Any]]) -> list[_Gathering[I
     distinct: list[I] = []
     for request in requests:
         if request.items != given:
-            given, distinct = request.items, list(dict.fromkeys(request.items))
+            given = request.items
+            distinct = list(given if request.has_distinct_items else dict.fromkeys(given))
         intake = request.intake or AnswersByItem(request.read or _nothing)
         gatherings.append(_Gathering(request, intake, distinct))
     return gatherings

@@ -62,12 +62,11 @@ def ask_log_bounds(
 
     For readers of committed records a log ends at the last stable offset.
     """
-    distinct = list(dict.fromkeys(partitions))
-    gathered = list_offsets(cluster, distinct, _KINDS, deadline)
+    gathered = list_offsets(cluster, partitions, _KINDS, deadline)
     failures: dict[TopicPartition, Failure] = {}
     for kind in reversed(_KINDS):
         failures |= gathered[kind].failures
-    columns = [columns_of(gathered[kind].answers, gathered[kind].sources, distinct) for kind in _KINDS]
+    columns = [columns_of(gathered[kind].answers, gathered[kind].sources, partitions) for kind in _KINDS]
     return LogsByPartition(columns, failures, isolation_level), failures
 
 

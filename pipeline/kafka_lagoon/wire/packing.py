@@ -63,6 +63,8 @@ def lists_packer(length: Callable[[bytearray, int], None], several: Several) -> 
 
     def pack(lists: Lists[Any]) -> list[bytes]:
         items, start, made = several(lists.items), 0, []
+        if lists.counts.count(1) == len(lists.counts):  # as of most topics, if there are more brokers than partitions
+            return list(map(counted(1).__add__, items))
         for count in lists.counts:
             made.append(b"".join(chain((counted(count),), items[start : start + count])))
             start += count

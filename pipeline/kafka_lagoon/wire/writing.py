@@ -6,7 +6,7 @@ call ignorable.
 
 import struct
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -20,6 +20,7 @@ Writer = Callable[[bytearray, Any], None]
 
 _UUID, _UUID_SIZE = "16s", 16
 _LONGEST_TEXT = 0x7FFF  # bytes; brokers apply the limit of classic strings to compact ones
+_KNOWN_TEXTS = 1 << 15  # of a column, whose bytes are kept
 _UNPACKABLE = (struct.error, ValueError, OverflowError, AttributeError, TypeError)
 
 
@@ -223,15 +224,14 @@ def _pieces(field: Field, version: int, flexible: bool) -> Pieces | None:
         return None
     write = _kind_writer(field.kind, version, flexible and not field.spec.legacy, field.nullable(version))
 
-    def pieces(column: Any) -> list[bytes]:
-        made = []
-        for value in column:
-            out = bytearray()
-            write(out, value)
-            made.append(bytes(out))
-        return made
+    def piece(value: Any) -> bytes:
+        out = bytearray()
+        write(out, value)
+        return bytes(out)
 
-    return pieces
+    if isinstance(field.kind, Text):  # the names of topics, which every leader is asked about
+        piece = lru_cache(_KNOWN_TEXTS)(piece)
+    return lambda column: list(map(piece, column))
 
 
 def _scalar_writer(code: str) -> Writer:
