@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -242,3 +243,20 @@ def test_a_session_is_registered_again(session: SparkSession) -> None:
     """A second call changes nothing."""
     assert source_for(session) is SourceOfRows
     register_source(session)
+
+
+def test_other_threads(session: SparkSession, kafka: LocalKafka) -> None:
+    """A thread that did not register the source reads topics by columns, too, and writes to them."""
+    create(kafka, "columnar-threads", partitions=1)
+
+    def copied() -> tuple[int, str]:
+        rows = session.createDataFrame([("v",)], "value string")
+        writer = rows.write.format("lagoon").mode("append").option("topic", "columnar-threads")
+        writer.option("kafka.bootstrap.servers", kafka.bootstrap_servers).save()
+        frame = load(session, kafka, "columnar-threads")
+        return frame.count(), plan_of(frame)
+
+    with ThreadPoolExecutor(1) as pool:
+        count, plan = pool.submit(copied).result()
+    assert count == 1
+    assert "ColumnarToRow" in plan

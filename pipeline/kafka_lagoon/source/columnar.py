@@ -5,7 +5,7 @@ rows, and evaluates all filters itself.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from kafka_lagoon import log
 from kafka_lagoon.delta.storage import JAVA_ERRORS, reason
@@ -47,7 +47,19 @@ def _add_jar(spark: "SparkSession") -> bool:
         return False
     try:
         session.sessionState().resourceLoader().addJar(str(_JAR))
+        _add_for_other_threads(spark)
     except JAVA_ERRORS as error:
         log.info("rows_instead_of_columns", reason=reason(error))
         return False
     return True
+
+
+def _add_for_other_threads(spark: "SparkSession") -> None:
+    """Add the jar to the class loader that spark-submit gives to all threads.
+
+    addJar gives it to the calling thread alone: in another one, as of a ThreadPoolExecutor, Spark would not know the source.
+    """
+    session, jvm = cast("Any", spark)._jsparkSession, cast("Any", spark.sparkContext._jvm)  # noqa: SLF001
+    loader = session.sharedState().jarClassLoader().getParent()
+    if loader.getClass().getSimpleName() == "MutableURLClassLoader":
+        loader.addURL(jvm.java.io.File(str(_JAR)).toURI().toURL())
