@@ -1,4 +1,4 @@
-"""Tables in Azure, on Azurite: two writers never make the same version."""
+"""Tables in Azure, on Azurite: two writers never make the same version, and no writer makes two of one commit."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +9,10 @@ from confluent_kafka.admin import NewTopic
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from kafka_lagoon.delta.java_classes import OBJECT_LOG_STORE
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
 from kafka_lagoon.delta.open_warehouse import at_path, open_warehouse
+from kafka_lagoon.errors import TableError
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.azure_store import CONTAINER, ROOT, AzureStore, azure_store, reach_azure
 from tests.clock import CLOCK
@@ -44,8 +46,21 @@ def rows(store: AzureStore, location: str, table: str, *columns: str) -> list[tu
 
 
 def test_one_of_several_writers_wins(spark: SparkSession, store: AzureStore) -> None:  # noqa: ARG001  serves the container
-    """Delta's own log store for abfs is used."""
-    assert_one_of_several_writers_wins(at_path(spark, a_lake()))
+    """Our own log store is used without a setting."""
+    warehouse = at_path(spark, a_lake())
+    assert warehouse.kernel.storage.conf.get("io.delta.kernel.logStore.abfs.impl") == OBJECT_LOG_STORE
+    assert_one_of_several_writers_wins(warehouse)
+
+
+def test_a_lost_answer_is_no_conflict(spark: SparkSession, store: AzureStore) -> None:  # noqa: ARG001  as above
+    """A request whose answer was lost is repeated, and refused: a commit that is there already is ours, not another's."""
+    warehouse = at_path(spark, a_lake())
+    storage, commit = warehouse.kernel.storage, f"{warehouse.name}/{0:020}.json"
+    for _ in range(2):
+        storage.write_whole(commit, "ours")
+    with pytest.raises(TableError, match="FileAlreadyExistsException"):
+        storage.write_whole(commit, "another's")
+    assert storage.read(commit) == b"ours\n"
 
 
 def test_runs_race(spark: SparkSession, store: AzureStore) -> None:

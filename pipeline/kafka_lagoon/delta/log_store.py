@@ -1,8 +1,9 @@
-"""Chooses the log store of a warehouse on S3 or Google Cloud Storage: one that creates a commit only if its version has none.
+"""Chooses the log store of a warehouse in an object store: one that creates a commit only if its version has none.
 
 Delta's own for S3 keeps the writers of one JVM apart, and two drivers overwrite each other's commits (delta-io/delta#1830).
-Delta's own for Google's knows a refused commit by the text "412 Precondition Failed" alone, and takes a lost answer for
-another's commit. Ours (java/LagoonObjectLogStore.java) lets the store refuse the second commit, and decides by what is stored.
+Delta's own for Google's knows a refused commit by the text "412 Precondition Failed" alone. Those for Google's and Azure's take
+a commit whose answer was lost for another's, so that it is made again as the next version. Ours
+(java/LagoonObjectLogStore.java) lets the store refuse the second commit, and decides by what is stored.
 It becomes a class beside Delta's, where Spark's writer and Delta Kernel find it by name. Other file systems keep Delta's.
 """
 
@@ -16,7 +17,7 @@ from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, OBJECT_LOG_STORE, d
 from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, is_java, reason
 from kafka_lagoon.errors import ConfigError
 
-_OBJECT_STORES = ("s3", "s3a", "s3n", "gs")
+_OBJECT_STORES = ("s3", "s3a", "s3n", "gs", "abfs", "abfss")
 _LOCAL = "file"
 
 
@@ -59,6 +60,8 @@ def check_exclusion(storage: Storage, root: str) -> None:
     path, java = storage.jvm.org.apache.hadoop.fs.Path(probe), storage.jvm.java.util
     try:
         store = getattr(storage.jvm, OBJECT_LOG_STORE)(storage.conf)
+        if store.isPartialWriteVisible(path, storage.conf):  # it renames, so there are folders
+            path.getFileSystem(storage.conf).mkdirs(path.getParent())
         store.write(path, java.List.of("first").iterator(), False, storage.conf)
     except JAVA_ERRORS as error:
         raise ConfigError([f"warehouse: {root} does not take commits: {reason(error)}; {_instead(scheme)}"]) from error

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Iterator;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
@@ -16,13 +17,15 @@ import org.apache.hadoop.fs.Path;
 
 /**
  * Creates a commit in an object store only if its version has none, by a request that the store refuses where an object is: on S3 a
- * PUT with If-None-Match, on Google's an upload with ifGenerationMatch=0.
+ * PUT with If-None-Match, on Google's an upload with ifGenerationMatch=0, on Azure's the rename of a temporary file.
  *
  * <p>On s3a fs.create(path, false) does not exclude: it looks whether an object is there, and then writes. On gs it sends the
- * condition. Janino compiles this class, and has no generic types in the signatures of methods.
+ * condition. On abfs it does, too, but others see the file before it has its content. Janino compiles this class, and has no
+ * generic types in the signatures of methods.
  */
 public class LagoonObjectLogStore extends HadoopFileSystemLogStore {
   private static final String GOOGLE = "gs";
+  private static final String AZURE = "abfs"; // and abfss
   private static final String CONDITIONAL = "fs.option.create.conditional.overwrite";
   private static final String ABORTABLE = "fs.capability.outputstream.abortable";
   private static final int ATTEMPTS = 4;
@@ -42,22 +45,26 @@ public class LagoonObjectLogStore extends HadoopFileSystemLogStore {
         out.close();
       }
     } else {
-      create(files, path, content);
+      create(files, path, content, conf);
     }
   }
 
   public Boolean isPartialWriteVisible(Path path, Configuration conf) {
-    return Boolean.FALSE;
+    return Boolean.valueOf(isAzure(path));
   }
 
   /**
    * Decides a failed attempt by what is stored. Every commit has an id of its own, so equal content is ours: the answer to
    * our request was lost, and a repeated request was refused. S3's 409 says that another request for this version was under way.
    */
-  private void create(FileSystem files, Path path, byte[] content) throws IOException {
+  private void create(FileSystem files, Path path, byte[] content, Configuration conf) throws IOException {
     for (int attempt = 1; true; attempt++) {
       try {
-        put(files, path, content);
+        if (isAzure(path)) {
+          rename(path, content, conf);
+        } else {
+          put(files, path, content);
+        }
         return;
       } catch (IOException error) {
         byte[] stored = stored(files, path);
@@ -71,6 +78,20 @@ public class LagoonObjectLogStore extends HadoopFileSystemLogStore {
           throw error;
         }
       }
+    }
+  }
+
+  private static boolean isAzure(Path path) {
+    return path.toUri().getScheme().startsWith(AZURE);
+  }
+
+  /** Delta reports a rename that was refused, and not because the version exists, by IllegalStateException. */
+  private void rename(Path path, byte[] content, Configuration conf) throws IOException {
+    String lines = new String(content, 0, content.length - 1, StandardCharsets.UTF_8); // it ends each line
+    try {
+      writeWithRename(path, Collections.singletonList(lines).iterator(), Boolean.FALSE, conf);
+    } catch (IllegalStateException error) {
+      throw new IOException(error.getMessage(), error);
     }
   }
 
