@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_lagoon.delta.lock import locked
+from kafka_lagoon.delta.open_warehouse import open_warehouse
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ChecksFailed, LockHeld, RangesPending, TableError
@@ -28,6 +29,7 @@ from tests.effort import first
 from tests.ingest.test_staging_folder import Staged, staged_file
 from tests.ingest.writers import Died, Writer, contents, dies, ingest, remove
 from tests.proof.points.watch import Watch
+from tests.warehouses import settings
 
 pytestmark = pytest.mark.spark
 
@@ -219,6 +221,17 @@ def test_next_offsets_that_are_staged_elsewhere(by_kernel: Writer, warehouse: Wa
             TableError, match=r"^table records has records .* another records\.writer or records\.staging"
         ):
             ingest(writer, 2, 9)
+
+
+@pytest.mark.proof
+def test_a_staging_folder_of_another_warehouse(warehouse: Warehouse, tmp_path: Path):
+    """The records that the other warehouse has are missed in this one, also after the first run."""
+    ingest(spark_writer(warehouse, tmp_path), 1, 5)
+    another = open_warehouse(warehouse.spark, settings(f"warehouse={tmp_path / 'another'}"), CLOCK)
+    with pytest.raises(TableError, match=r"^table records does not have the records of run 1 .* another warehouse"):
+        ingest(spark_writer(another, tmp_path), 2, 9)
+    ingest(spark_writer(another, tmp_path, after_restore="keep"), 3, 9)
+    assert contents(another)[0] == [5, 6, 7, 8]
 
 
 @pytest.mark.proof

@@ -79,6 +79,8 @@ def staged_lock(
             if not folder.is_committed(stored.last_run.sequence):
                 with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
                     _commit_files(warehouse, folder, pending, stored.last_run, stored.topics, after_restore)
+            elif after_restore != KEEP:
+                _refuse_new_records(warehouse, cluster_id, stored.last_run)
             folder.clear(stored.last_run)
             if stored.last_run.problems:
                 problems_run = max(problems_run, stored.last_run.sequence)
@@ -179,6 +181,19 @@ def _is_lost(warehouse: Warehouse, folder: StagingFolder, cluster_id: str, run: 
     if all(folder.storage.size(f"{folder.root}/{file.name}") == file.size for file in run.records):
         return False
     return not (folder.is_committed(run.sequence) or is_added(warehouse, RECORDS, cluster_id, run.sequence))
+
+
+def _refuse_new_records(warehouse: Warehouse, cluster_id: str, run: LastRun) -> None:
+    """TableError if table `records` does not know the last run, which has added records to it.
+
+    The table was removed and created again, or the staging folder is that of another warehouse.
+    """
+    if run.records and not is_added(warehouse, RECORDS, cluster_id, run.sequence):
+        raise TableError(
+            f"table records does not have the records of run {run.sequence} of this cluster, which records.staging says are "
+            "committed: it was removed or replaced, or the folder belongs to another warehouse. Put it back, name another "
+            "folder, or give --after-restore keep to go on without them"
+        )
 
 
 def _commit_files(
