@@ -10,6 +10,7 @@ from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.messages.alter_partition_reassignments import ALTER_PARTITION_REASSIGNMENTS
 from kafka_lagoon.protocol.messages.list_partition_reassignments import (
     LIST_PARTITION_REASSIGNMENTS,
+    ListPartitionReassignmentsResponse,
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
@@ -56,7 +57,8 @@ def test_one_broker_is_not_believed(state: FakeCluster, cluster: Cluster) -> Non
     [
         (MOVING.partitions * 2, "orders-0 is listed twice"),
         ((replace(MOVING.partitions[0], adding_replicas=(), removing_replicas=()),), "no replica"),
-        ((replace(MOVING.partitions[0], removing_replicas=(3,)),), "the same replicas"),
+        ((replace(MOVING.partitions[0], adding_replicas=(3, 3)),), "does not have once each"),
+        ((replace(MOVING.partitions[0], removing_replicas=(1, 1)),), "does not have once each"),
         ((replace(MOVING.partitions[0], replicas=(1, 2)),), "does not have once each"),
         ((replace(MOVING.partitions[0], replicas=(1, 2, 3, 3)),), "does not have once each"),
     ],
@@ -70,6 +72,14 @@ def test_moves_that_no_controller_lists(
     assert isinstance(response, Failure)
     assert response.name == "CONTRADICTORY_ANSWER"
     assert reason in str(response.message)
+
+
+def test_a_replica_that_is_added_and_removed(state: FakeCluster, cluster: Cluster) -> None:
+    """KRaft lists it, in a move that was altered while it added the replica."""
+    state.reassignments = (replace(MOVING, partitions=(replace(MOVING.partitions[0], removing_replicas=(3,)),)),)
+    response = list_reassignments(cluster, soon())
+    assert isinstance(response, ListPartitionReassignmentsResponse)
+    assert response.topics == state.reassignments
 
 
 def test_nothing_waits_for_a_controller(state: FakeCluster, cluster: Cluster) -> None:
