@@ -157,6 +157,9 @@ def test_reassignments(administered: Administered, hand: Hand, tmp_path: Path) -
             assert "replicas that a reassignment adds count, too" in hand.capsys.readouterr().err
         hand.done("reassign", "moved:2=2,1")
         wait_until(lambda: "moved-2: replicas: 2,1,3. adding: 2. removing: 3." in administered.tool(REASSIGN, "--list"))
+        hand.done("reassign", "moved:2=3,1,2")
+        listed = administered.tool(REASSIGN, "--list")
+        assert ("moved-2: replicas: 3,1,2. adding: 2." in listed, "removing" in listed) == (True, False)
         back = {"version": 1, "partitions": [{"topic": "moved", "partition": 2, "replicas": [1, 3]}]}
         (tmp_path / "back.json").write_text(json.dumps(back))
         execute = ("--execute", "--additional", "--reassignment-json-file", str(tmp_path / "back.json"))

@@ -1,7 +1,9 @@
 """Moves of partitions to other brokers, and of replicas to other directories, by actions."""
 
 from dataclasses import replace
+from functools import partial
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +21,11 @@ from kafka_lagoon.apply.kinds.moves import (
 )
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
-from kafka_lagoon.protocol.messages.alter_partition_reassignments import ALTER_PARTITION_REASSIGNMENTS
+from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED, NO_REASSIGNMENT_IN_PROGRESS
+from kafka_lagoon.protocol.messages.alter_partition_reassignments import (
+    ALTER_PARTITION_REASSIGNMENTS,
+    AlterPartitionReassignmentsResponse,
+)
 from kafka_lagoon.protocol.messages.alter_replica_log_dirs import ALTER_REPLICA_LOG_DIRS
 from kafka_lagoon.protocol.messages.list_partition_reassignments import (
     LIST_PARTITION_REASSIGNMENTS,
@@ -118,6 +124,44 @@ def test_moves_that_are_refused_are_not_taken_for_none(state: FakeCluster, clust
     refused = placements(cluster, [ORDERS_0], soon())[ORDERS_0]
     assert isinstance(refused, Failure)
     assert refused.code == 35
+
+
+@pytest.mark.parametrize(
+    ("replicas", "requests"),
+    [
+        ([3, 1], 2),  # back: 2 would be waited for
+        ([2, 3, 1], 2),  # one more: 1 would be removed
+        ([4, 2, 3, 1], 2),
+        ([2, 1], 1),  # removes 3 instead, and adds 2 as before
+        ([4, 3], 1),  # both lists are new
+    ],
+)
+def test_a_move_that_kraft_would_mix(state: FakeCluster, cluster: Cluster, replicas: list[int], requests: int) -> None:
+    """The move under way is called off before another one that adds or removes nothing new."""
+    action = reassign(ORDERS_0, MOVING, replicas)
+    assert action
+    assert REASSIGN_PARTITION.send(cluster, [action], False, soon()) == {}
+    assert state.count(ALTER_PARTITION_REASSIGNMENTS.key) == requests
+    assert state.topics["orders"].partitions[0].replicas == tuple(replicas)
+
+
+def test_what_was_not_called_off_is_not_moved(state: FakeCluster, cluster: Cluster) -> None:
+    """Its failure is that of the move; a move that was completed meanwhile needs no cancellation."""
+    action = reassign(ORDERS_0, MOVING, [3, 1])
+    assert action
+    for code, is_moved in ((NO_REASSIGNMENT_IN_PROGRESS, True), (CLUSTER_AUTHORIZATION_FAILED, False)):
+        state.topics["orders"].partitions[0].replicas = (2, 3, 1)
+        refused = Altered(partial(_with_code, code=code))
+        state.faults.append(Fault(ALTER_PARTITION_REASSIGNMENTS.key, refused))
+        failures = REASSIGN_PARTITION.send(cluster, [action], False, soon())
+        assert [failure.code for failure in failures.values()] == ([] if is_moved else [code])
+        assert (state.topics["orders"].partitions[0].replicas == (3, 1)) == is_moved
+
+
+def _with_code(response: AlterPartitionReassignmentsResponse, code: int) -> AlterPartitionReassignmentsResponse:
+    (topic,) = response.responses
+    (partition,) = topic.partitions
+    return replace(response, responses=(replace(topic, partitions=(replace(partition, error_code=code),)),))
 
 
 def test_a_lost_answer_is_decided_by_what_is_there(state: FakeCluster, carry_out: CarryOut) -> None:

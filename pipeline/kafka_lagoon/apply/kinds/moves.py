@@ -147,7 +147,33 @@ def _reassign(
     cluster: Cluster, actions: Sequence[Action], _validate_only: bool, deadline: Deadline
 ) -> Mapping[Resource, Failure]:
     targets = {partition_of(action.resource): (action.after or {})["replicas"] for action in actions}
-    return of_partitions(alter_reassignments(cluster, targets, deadline))
+    mixed = [partition_of(action.resource) for action in actions if _would_be_mixed(action)]
+    failures = _call_off(cluster, mixed, deadline) if mixed else {}
+    others = {partition: replicas for partition, replicas in targets.items() if partition not in failures}
+    return of_partitions({**failures, **alter_reassignments(cluster, others, deadline)})
+
+
+def _would_be_mixed(action: Action) -> bool:
+    """True if KRaft would mix the move with the one under way, which is called off first.
+
+    A controller keeps the replicas that are being added unless the altered move adds some, too, and likewise those that are
+    being removed. So it removes what the altered move keeps, or waits for ever for a replica that it leaves out.
+    """
+    before, after = action.before or {}, set((action.after or {})["replicas"])
+    now = set(before.get("replicas", ()))
+    added = set(before.get("adding", ())) if after <= now else set()
+    removed = set(before.get("removing", ())) if now <= after else set()
+    return bool(added - after or removed & after)
+
+
+def _call_off(
+    cluster: Cluster, partitions: Sequence[TopicPartition], deadline: Deadline
+) -> Mapping[TopicPartition, Failure]:
+    """Cancel moves; one that was completed meanwhile is no failure."""
+    failures = alter_reassignments(cluster, dict.fromkeys(partitions), deadline)
+    return {
+        partition: failure for partition, failure in failures.items() if failure.code != NO_REASSIGNMENT_IN_PROGRESS
+    }
 
 
 def _is_cancelled(action: Action, live: State) -> bool:
