@@ -71,7 +71,7 @@ class Example:
 
     name: str
     captured_at: dict[str, datetime] = field(default_factory=dict)  # by number of the snapshot
-    cluster_ids: dict[str, str] = field(default_factory=dict)  # by number of the snapshot
+    cluster_ids: dict[str, str | None] = field(default_factory=dict)  # by number of the snapshot
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # by table
     expected: list[Expected] = field(default_factory=list)
 
@@ -106,7 +106,7 @@ def _add(example: Example, lines: list[list[str]]) -> None:
         given = dict(zip(columns, cells, strict=True))
         if name == "snapshots":
             example.captured_at[number] = _time(given["captured_at"])
-            example.cluster_ids[number] = given.pop("cluster_id", f"id of {example.name}")
+            example.cluster_ids[number] = value_of(given.pop("cluster_id", f"id of {example.name}"), pa.string())
             if given.pop("published", "") == "no":
                 continue
         example.rows.setdefault(name, []).append(_row(TABLES[name], example, number, given))
