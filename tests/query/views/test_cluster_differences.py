@@ -1,5 +1,6 @@
 """View cluster_differences compares the latest snapshots of clusters; three_clusters.txt has an example of each difference."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.query.views.worked_examples import _add, read_examples, tables_of
 _FILE = Path(__file__).with_name("three_clusters.txt")
 EXAMPLES = read_examples(_FILE)
 VIEW = "cluster_differences"
+_STATIC = "STATIC_BROKER_CONFIG"
 _PLAIN = ["entity_type", "entity", "attribute", "source", "topic", "group_id", "is_proven"]
 _TURNED = {"only_here": "only_there", "only_there": "only_here"}
 
@@ -61,8 +63,8 @@ def test_the_latest_snapshots_are_compared(rows: Rows) -> None:
 
 
 def test_configs_of_brokers_are_known_if_all_of_them_answered() -> None:
-    """A broker that runs and did not describe its configs may set them differently; one that is fenced cannot answer."""
-    for fenced, problems in (("false", {"NOT_DESCRIBED"}), ("true", {None})):
+    """A broker that runs, or may run, and did not describe its configs may set them differently; one that is fenced cannot answer."""
+    for fenced, problems in (("false", {"NOT_DESCRIBED"}), ("-", {"NOT_DESCRIBED"}), ("true", {None})):
         (prod, *others) = read_examples(_FILE)
         _add(
             prod, [["brokers", "broker_id", "is_fenced"], ["2", "1", "false"], ["2", "2", "false"], ["2", "3", fenced]]
@@ -72,6 +74,26 @@ def test_configs_of_brokers_are_known_if_all_of_them_answered() -> None:
         assert len(of_brokers) == 3
         assert {row["problem"] for row in of_brokers} == problems
         assert {row["is_proven"] for row in of_brokers} == {fenced == "true"}
+
+
+def test_configs_that_differ_by_nature_are_not_compared(rows: Rows) -> None:
+    """The ids, addresses, racks, folders and key stores of a cluster are its own."""
+    prod, spare, blind = read_examples(_FILE)
+    names = (
+        *("broker.id", "process.roles", "early.start.listeners", "host.name", "port", "log.dir", "metadata.log.dir"),
+        *("cordoned.log.dirs", "controller.quorum.voters", "controller.quorum.bootstrap.servers", "zookeeper.connect"),
+        *("ssl.keystore.location", "listener.name.a.ssl.keystore.location", "advertised.host.name"),
+    )
+    columns = ["configs", "resource_type", "resource_name", "name", "value", "source", "synonyms"]
+    _add(spare, [columns, *(["1", "broker", "1", name, "x", _STATIC, _synonym(name)] for name in names)])
+    with_own = by_duckdb(dict(tables_of([prod, spare, blind])), VIEW).to_pylist()
+    assert sorted(map(str, with_own)) == sorted(map(str, rows))
+    _add(spare, [columns, ["1", "broker", "1", "num.network.threads", "x", _STATIC, _synonym("num.network.threads")]])
+    assert len(by_duckdb(dict(tables_of([prod, spare, blind])), VIEW)) == len(rows) + 2
+
+
+def _synonym(name: str) -> str:
+    return json.dumps([{"name": name, "value": "x", "source": _STATIC}])
 
 
 @pytest.mark.spark
