@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_lagoon.query.window import Newest, Span, condition, of_table, pruned, times_of_newest, with_newest
@@ -118,6 +118,7 @@ def last(number: int, history: Sequence[File], until: int) -> dict[str, list[int
 
 
 @given(HISTORIES, st.lists(st.integers(0, 30) | st.none(), min_size=1, max_size=2), st.integers(1, 5))
+@example([[("east", 5), ("east", 10)], [("east", 9)], [("east", 7)]], [None], 3)  # one file spans the others
 def test_files_with_the_newest_snapshots(history: Sequence[File], hours: Sequence[int | None], number: int) -> None:
     """The last snapshots of each cluster before a time are in the files that are kept."""
     times = [None if hour is None else NOON + hour * HOUR for hour in hours]
