@@ -69,15 +69,17 @@ def _facts() -> list[object]:
     ]
 
 
-NEWEST = snapshot(2, *_facts(), status="partial", brokers=2, topics=3, partitions=3, groups=5, failures=3)
+SHORT = [row(CoverageRow, api="ListGroups", requests=1, visibility=seen) for seen in ("filtered", "complete")]
+NEWEST = snapshot(2, *_facts(), *SHORT, status="partial", brokers=2, topics=3, partitions=3, groups=5, failures=3)
 REFUSED = table_state("consumer_groups", "failed", 0, "none")
 UNKNOWN = (
     row(BrokerRow, broker_id=1),
     row(PartitionRow, topic="orders", replicas=(1,), is_under_replicated=False, is_leaderless=False),
+    row(PartitionRow, topic="orders", partition=1, replicas=(1,), is_under_replicated=False, is_under_min_isr=False),
 )
 PROVEN = (
     row(CoverageRow, api="Metadata", requests=1, visibility="complete"),
-    row(CoverageRow, api="ListGroups", requests=1, visibility="filtered"),
+    row(CoverageRow, api="ListGroups", requests=1, visibility="complete"),
     row(CoverageRow, api="OffsetFetch", requests=1, visibility="unknown"),
 )
 OTHER = snapshot(
@@ -144,10 +146,14 @@ def test_what_is_not_known_has_no_sample() -> None:
 
     assert shown("fenced_brokers") == (1, None)
     assert shown("unknown_fenced_brokers") == (0, 1)
-    assert shown("under_min_isr_partitions") == (1, None)
+    assert shown("under_min_isr_partitions") == (1, 0)
     assert shown("unknown_min_isr_partitions") == (2, 1)
     assert shown("under_replicated_partitions") == (2, 0)
     assert shown("groups") == (5, None)
+    proven = [
+        value(samples, "lagoon_snapshot_list_proven", kafka_cluster=one, list="groups") for one in ("default", "second")
+    ]
+    assert proven == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -156,13 +162,15 @@ def test_what_is_not_known_has_no_sample() -> None:
         ("complete", (0, 0, 0, 0, 1)),
         ("filtered", (None, None, None, None, 0)),
         ("unknown", (None, None, None, None, 0)),
+        (None, (None, None, None, None, None)),  # nothing was listed
     ],
 )
 def test_an_empty_list_that_may_be_hidden_has_no_number(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], visibility: str, shown: tuple[float | None, ...]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], visibility: str | None, shown: tuple[float | None, ...]
 ) -> None:
     """Brokers show a user without permissions empty lists without an error: 0 is known only of a list that is proven."""
-    listed = [row(CoverageRow, api=api, requests=1, visibility=visibility) for api in ("Metadata", "ListGroups")]
+    apis = ("Metadata", "ListGroups") if visibility else ()
+    listed = [row(CoverageRow, api=api, requests=1, visibility=visibility) for api in apis]
     taken = snapshot(1, *listed, row(BrokerRow, broker_id=1, is_fenced=False), status="complete", brokers=1)
     samples = parsed(exposition(snapshot_samples(snapshot_facts(taken), 9, 9)))
     names = ("groups", "topics", "partitions", "leaderless_partitions")
