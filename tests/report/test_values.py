@@ -5,6 +5,7 @@ import pytest
 from kafka_lagoon.report.page_tables import Column
 from kafka_lagoon.report.values import (
     cell,
+    few_names,
     partition_name,
     scale_label,
     severity_count,
@@ -23,6 +24,7 @@ from kafka_lagoon.report.values import (
         ("rate", 0.0, "0/s"),
         ("rate", 0.04, "0.0/s"),
         ("rate", 99.94, "99.9/s"),
+        ("rate", 100.0, "100/s"),
         ("rate", 1234.5, "1,234/s"),
         ("byte_rate", 1500.0, "1.5 kB/s"),
         ("duration", 312_000, "5m12s"),
@@ -64,6 +66,14 @@ def test_names_in_a_sentence() -> None:
     assert some_names(["a", "b"], "; ") == "a; b"
 
 
+def test_names_in_a_tile() -> None:
+    """Up to three different names are listed, as many as fit, and always one."""
+    long = "a" * 21
+    assert few_names(["a", "b", "c"]) == "a, b, c"
+    assert few_names([long, long, "b"]) == f"{long}, b"
+    assert few_names([long, "b" * 21, "c"]) == f"{long} and 2 more"
+
+
 def test_a_partition_is_not_glued_to_its_topic() -> None:
     """The name of a topic may end in a number."""
     assert partition_name("checkout.emails.v2-108", 0) == "topic checkout.emails.v2-108, partition 0"
@@ -73,11 +83,13 @@ def test_numbers_of_things() -> None:
     """One warning has no plural; critical is no noun."""
     levels = ["warning", "critical", "warning", "critical"]
     assert (severity_count(levels, "critical"), severity_count(levels, "warning")) == ("2 critical", "2 warnings")
+    assert severity_count(["critical"] * 1000, "critical") == "1,000 critical"
 
 
 @pytest.mark.parametrize(
     ("kind", "value", "text"),
     [
+        ("count", 1_000, "1k"),
         ("count", 600_000, "600k"),
         ("count", 1_500_000, "1.5M"),
         ("count", -20, "-20"),
