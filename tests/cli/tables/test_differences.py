@@ -151,6 +151,12 @@ def test_an_older_snapshot(ask: Ask) -> None:
     assert {row["captured_at"] for row in rows} == {"2026-11-20T10:00:00.000Z"}
 
 
+def test_an_incomplete_snapshot_keeps_no_limit(ask: Ask) -> None:
+    """Differences may be missing, so that their number says nothing: exit 3."""
+    shown = ask(*BETWEEN, "--at", "2026-11-20T10:08", "--fail-above", "age=1h")
+    assert (shown.code, shown.err) == (3, "lagoon: prod: the snapshot is INCOMPLETE, so no limit is known to be kept\n")
+
+
 def test_a_cluster_without_snapshot(ask: Ask, tmp_path: Path) -> None:
     """Nothing is compared, which is not the same as no difference: exit 3."""
     settings = tmp_path / "lagoon.toml"
