@@ -174,6 +174,7 @@ def test_a_cluster_without_snapshot(ask: Ask, tmp_path: Path) -> None:
         (("--between", "prod,prod"), "'prod,prod' is not two names of clusters"),
         ((*BETWEEN, "--since", "2h ago"), "--since and --between exclude each other"),
         ((*BETWEEN, "--cluster", "prod"), "--cluster and --between exclude each other"),
+        ((*BETWEEN, "--type", "added"), "--type and --between exclude each other"),
         ((*BETWEEN, "--sort", "time"), "--sort and --between exclude each other"),
         ((*BETWEEN, "--entity", "member"), "--entity member: with --between there are topic, config"),
         ((*BETWEEN, "--fail-above", "removed"), "--fail-above removed: with --between there are differences, topic"),

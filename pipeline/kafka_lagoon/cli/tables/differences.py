@@ -107,9 +107,9 @@ def _complaints(context: TablesContext, rows: Condition) -> Iterator[str]:
 
     A group that only has configs has differences, though it is not in the snapshots.
     """
-    of, differing = of_snapshots(context.snapshots), _of_both(context)
-    yield from missing_names(context, "topic", context.options.topic, {TOPICS: of, _VIEW: differing})
-    yield from missing_names(context, "group_id", context.options.group, {GROUPS: of, _VIEW: differing})
+    of = of_snapshots(context.snapshots)
+    yield from missing_names(context, "topic", context.options.topic, {TOPICS: of})
+    yield from missing_names(context, "group_id", context.options.group, {GROUPS: of, _VIEW: _of_both(context)})
     limits: Sequence[Threshold] = context.options.fail_above
     for limit in limits:
         if limit.name == "age":
