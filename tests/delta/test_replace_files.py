@@ -99,9 +99,9 @@ def written(url: str) -> DataFile:
     return DataFile(url=url, size=1, modified_at_ms=1, statistics=Statistics(rows=1, least={}, greatest={}, nulls={}))
 
 
-@pytest.mark.parametrize("days", [(DAY,), (DAY, NEXT_DAY)])
+@pytest.mark.parametrize("days", [(DAY,), (DAY, NEXT_DAY), ()])
 def test_old_files_make_room_for_new_ones(days: Sequence[date]) -> None:
-    """After a conflict with others, too."""
+    """After a conflict with others, too, and if no row is kept: then no new file shows that the commit was made."""
     lake = _Lake(Conflict("lake"))
     assert lake.replaced(*days)
     assert lake.commits == 2
