@@ -9,6 +9,8 @@ import pytest
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.metrics.exposition import exposition
 from kafka_lagoon.metrics.snapshots import snapshot_facts, snapshot_samples
+from kafka_lagoon.metrics.tables import window_of_newest
+from kafka_lagoon.query.statements import Rows, tuples
 from kafka_lagoon.tables.cluster_rows import BrokerRow, ConfigRow, PartitionRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow
 from kafka_lagoon.tables.owner_rows import ExpectedGroupRow, OwnerRow
@@ -111,10 +113,10 @@ def test_numbers_are_those_of_the_tables(lake: Path) -> None:
     """Separate SQL counts the same numbers."""
     samples = written_by_runs(100)
     with connected(lake, ["lag_now", "loss_ahead"]) as connection:
-        rows = connection.sql(
+        rows = connection.execute(
             "SELECT cluster, group_id, sum(lag)::BIGINT, count(*) FROM lag_now GROUP BY ALL HAVING count(lag) > 0"
         ).fetchall()
-        ((expiry,),) = connection.sql(
+        ((expiry,),) = connection.execute(
             "SELECT min(epoch_ms(expires_at)) FROM loss_ahead WHERE group_id = 'billing' AND cluster = 'default'"
         ).fetchall()
     assert len(rows) == 6
@@ -184,6 +186,19 @@ def test_an_empty_list_that_may_be_hidden_has_no_number(
     make_lake(tmp_path, (taken,))
     assert main(["metrics", "--warehouse", str(tmp_path)]) == 0
     assert parsed(capsys.readouterr().out) == samples
+
+
+def test_only_the_newest_snapshots_are_opened(lake: Path) -> None:
+    """Nothing is compared with earlier ones: of hourly snapshots of a day that would be 24 times the files."""
+    with connected(lake, ["snapshots"]) as connection:
+
+        def ask(statement: str, *_: int | str) -> Rows:
+            found = connection.execute(statement).to_arrow_table()
+            return Rows(schema=found.schema, batches=iter(found.to_batches()))
+
+        spans = window_of_newest(ask)
+        newest = tuples(ask("SELECT max(captured_at) FROM snapshots GROUP BY cluster"))
+    assert sorted((span.begin, span.end) for span in spans) == sorted((at, at) for (at,) in newest)
 
 
 def test_owners_and_expectations_have_samples() -> None:

@@ -4,7 +4,6 @@ They equal the metrics that the run wrote when it took the snapshot.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from datetime import timedelta
 from typing import Any
 
 from kafka_lagoon.group_lag import GroupLag
@@ -33,16 +32,18 @@ RELATIONS = frozenset(
         "table_states",
     }
 )
-_DAY = timedelta(days=1)
 _VALUES = (("TRUE", "trues"), ("FALSE", "falses"), ("NULL", "nulls"))
 _MOMENTS = "unix_millis(captured_at) AS captured_ms, unix_millis(slot) AS slot_ms"
 
 
 def window_of_newest(ask: Ask, clusters: Collection[str] | None = None) -> Window:
-    """The newest snapshots with the day before each, which view loss_ahead compares it with; `clusters` None is all of them."""
+    """The newest snapshots; `clusters` None is all of them.
+
+    View loss_ahead compares a snapshot with the day before, but not for the times that records expire.
+    """
     newest = tuples(ask("SELECT cluster, max(captured_at) FROM snapshots GROUP BY cluster"))
     return [
-        Span(begin=captured_at - _DAY, end=captured_at)
+        Span(begin=captured_at, end=captured_at)
         for cluster, captured_at in newest
         if clusters is None or cluster in clusters
     ]
