@@ -193,7 +193,7 @@ def test_only_the_newest_snapshots_are_opened(lake: Path) -> None:
     with connected(lake, ["snapshots"]) as connection:
 
         def ask(statement: str, *_: int | str) -> Rows:
-            found = connection.execute(statement).to_arrow_table()
+            found = connection.sql(statement).to_arrow_table()
             return Rows(schema=found.schema, batches=iter(found.to_batches()))
 
         spans = window_of_newest(ask)
