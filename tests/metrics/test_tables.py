@@ -193,8 +193,8 @@ def test_only_the_newest_snapshots_are_opened(lake: Path) -> None:
     with connected(lake, ["snapshots"]) as connection:
 
         def ask(statement: str, *_: int | str) -> Rows:
-            found = connection.sql(statement).to_arrow_table()
-            return Rows(schema=found.schema, batches=iter(found.to_batches()))
+            answer = connection.sql(statement).to_arrow_table()
+            return Rows(schema=answer.schema, batches=iter(answer.to_batches()))
 
         spans = window_of_newest(ask)
         newest = tuples(ask("SELECT max(captured_at) FROM snapshots GROUP BY cluster"))
