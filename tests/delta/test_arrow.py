@@ -17,7 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_lagoon.delta.arrow import arrow_blocks, arrow_table, parquet_of, snapshot_date, table_of
+from kafka_lagoon.delta.arrow import arrow_blocks, arrow_table, parquet_of, rows_with, snapshot_date, table_of
 from kafka_lagoon.delta.files import parquet_bytes
 from kafka_lagoon.tables import cluster_rows, group_rows, security_rows
 from kafka_lagoon.tables.columns import TIMESTAMP, Column
@@ -181,3 +181,10 @@ def test_text_as_deltalake_stores_it(tmp_path: Path) -> None:
     assert read.to_pylist() == rows.slice(0, 2).to_pylist()
     assert pc.equal(read["topic"], "a").to_pylist() == [True, None]
     assert pa.concat_tables([read, rows]).num_rows == 5
+
+
+def test_rows_with_a_value_are_counted_in_all_row_groups() -> None:
+    """Also where a group has none, or only nulls."""
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"id": ["a", "b", "b", "c", None, None, "b"]}), sink, row_group_size=2)
+    assert [rows_with(sink.getvalue(), "id", value) for value in ("a", "b", "z")] == [1, 3, 0]

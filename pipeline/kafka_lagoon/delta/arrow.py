@@ -109,6 +109,13 @@ def table_of(parquet: bytes, columns: list[str] | None = None) -> pa.Table:
     return rows
 
 
+def rows_with(parquet: bytes, column: str, value: str) -> int:
+    """The number of rows that have a value, read one row group at a time: the column of ten million rows takes 400 MB."""
+    file = pq.ParquetFile(pa.BufferReader(parquet), pre_buffer=False)
+    groups = (file.read_row_group(place, [column], use_threads=False) for place in range(file.num_row_groups))
+    return sum(pc.sum(pc.equal(group.column(0), value)).as_py() or 0 for group in groups)
+
+
 def _usual(kind: pa.DataType) -> pa.DataType:
     """The type that our own files have for such values."""
     if pa.types.is_timestamp(kind) and kind.tz is None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, snapshot_date, table_of
+from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, rows_with, snapshot_date, table_of
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.foreign_commits import CLOCKS_DIFFER_MS, Commit, commits_between, contradiction
 from kafka_lagoon.delta.kernel import Fence, State
@@ -278,9 +278,9 @@ def _check(warehouse: Warehouse, table: Table, version: int, url: str, snapshot_
 
     The commit is read instead of the table, because its cost does not grow with the table's history.
     """
-    kernel, wanted = warehouse.kernel, {"snapshot_id": snapshot_id}
+    kernel = warehouse.kernel
     named = url in added_files(kernel.storage, warehouse.locations[table.name], version)
-    count = _filtered(table_of(kernel.storage.read(url), list(wanted)), wanted).num_rows if named else 0
+    count = rows_with(kernel.storage.read(url), "snapshot_id", snapshot_id) if named else 0
     if count != expected:
         raise ChecksFailed(f"table {table.name} holds {count} of {expected} rows of snapshot {snapshot_id}")
 
