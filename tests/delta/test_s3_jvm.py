@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.delta import s3_jvm
-from kafka_lagoon.delta.s3_jvm import READS_AGAIN, conf_folder, s3_jars, s3_settings
+from kafka_lagoon.delta.s3_jvm import S3_GAPS, conf_folder, s3_jars, s3_settings
 from kafka_lagoon.errors import JarsUnavailable, NeedsSession
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
@@ -21,7 +21,7 @@ def test_settings_of_spark(tmp_path: Path) -> None:
     """Those of Hadoop are found whichever way the file separates names and values; others do not matter."""
     lines = ["# S3", "spark.hadoop.fs.s3a.endpoint=http://store:9000 ", "spark.hadoop.fs.s3a.path.style.access   true"]
     assert given(tmp_path, *lines, "spark.jars.packages a:b:1") == {
-        **READS_AGAIN,
+        **S3_GAPS,
         "fs.s3a.endpoint": "http://store:9000",
         "fs.s3a.path.style.access": "true",
     }
@@ -30,13 +30,13 @@ def test_settings_of_spark(tmp_path: Path) -> None:
 def test_variables_of_amazon(tmp_path: Path) -> None:
     """As Spark copies them: only with both keys, and a setting of the file wins."""
     assert s3_settings({"SPARK_CONF_DIR": str(tmp_path), **KEYS, "AWS_SESSION_TOKEN": "token"}) == {
-        **READS_AGAIN,
+        **S3_GAPS,
         "fs.s3a.access.key": "key",
         "fs.s3a.secret.key": "secret",
         "fs.s3a.session.token": "token",
     }
     one_key = {"AWS_ACCESS_KEY_ID": "key", "AWS_SESSION_TOKEN": "t"}
-    assert s3_settings({"SPARK_CONF_DIR": str(tmp_path), **one_key}) == READS_AGAIN
+    assert s3_settings({"SPARK_CONF_DIR": str(tmp_path), **one_key}) == S3_GAPS
     settings = given(tmp_path, "spark.hadoop.fs.s3a.endpoint ours", **KEYS, AWS_ENDPOINT_URL="theirs")
     assert settings["fs.s3a.endpoint"] == "ours"
 
@@ -61,7 +61,7 @@ def test_classes_that_are_there(tmp_path: Path) -> None:
     """Hadoop's own and Amazon's, under old names too, need no session."""
     name = "fs.s3a.aws.credentials.provider"
     value = "org.apache.hadoop.fs.s3a.auth.AssumedRoleCredentialProvider,com.amazonaws.auth.InstanceProfileCredentialsProvider"
-    assert given(tmp_path, f"spark.hadoop.{name} {value}") == {**READS_AGAIN, name: value}
+    assert given(tmp_path, f"spark.hadoop.{name} {value}") == {**S3_GAPS, name: value}
 
 
 def test_the_stream_of_reads(tmp_path: Path) -> None:
@@ -69,6 +69,14 @@ def test_the_stream_of_reads(tmp_path: Path) -> None:
     name = "fs.s3a.input.stream.type"
     assert given(tmp_path)[name] == "classic"
     assert given(tmp_path, f"spark.hadoop.{name} analytics")[name] == "analytics"
+
+
+def test_how_long_a_busy_store_is_asked(tmp_path: Path) -> None:
+    """By default s3a doubles its wait, of 0.1 s, 20 times. The file can name another number."""
+    name = "fs.s3a.retry.throttle.limit"
+    waits_s = [0.1 * 2**repetition for repetition in range(int(given(tmp_path)[name]))]
+    assert 45 < sum(waits_s) < 120
+    assert given(tmp_path, f"spark.hadoop.{name} 20")[name] == "20"
 
 
 def test_a_file_that_cannot_be_read_needs_a_session(tmp_path: Path) -> None:

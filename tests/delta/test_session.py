@@ -27,6 +27,7 @@ def test_gaps_are_filled(spark: SparkSession) -> None:
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     assert hadoop.get("fs.azure.metrics.collection.enabled") == "false"
     assert hadoop.get("fs.s3a.input.stream.type") == "classic"
+    assert hadoop.get("fs.s3a.retry.throttle.limit") == "9"
     few = gaps(SparkConf(loadDefaults=False), "ours")  # the tests' session has fewer cores
     assert few["spark.databricks.delta.snapshotPartitions"] == few["spark.sql.shuffle.partitions"] == "2"
     assert spark.sparkContext.master == "local[*]"

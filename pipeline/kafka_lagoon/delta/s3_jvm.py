@@ -28,7 +28,10 @@ _OF_AMAZON = {
 _KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 # Hadoop 3.5 reads by default with Amazon's own library (`analytics`). It does not repeat a GET whose answer breaks off, and
 # gives up on a busy store after seconds. The stream of earlier releases repeats reads as s3a repeats all other requests.
-READS_AGAIN = {"fs.s3a.input.stream.type": "classic"}
+#
+# To a store that is busy (503) s3a repeats a request 20 times, each time after twice as long: the last waits are hours, and all
+# together a day. 9 repetitions take about 4 minutes, with those that Amazon's client makes.
+S3_GAPS = {"fs.s3a.input.stream.type": "classic", "fs.s3a.retry.throttle.limit": "9"}
 
 
 def s3_jars() -> list[Path]:
@@ -61,7 +64,7 @@ def s3_settings(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     of_others += [f"{_OF_HADOOP}{name}" for name, value in settings.items() if not _is_known(name, value)]
     if of_others:
         raise NeedsSession(f"{of_others[0]} of spark-defaults.conf may name a class of other jars")
-    return READS_AGAIN | dict(_of_amazon(environ)) | settings
+    return S3_GAPS | dict(_of_amazon(environ)) | settings
 
 
 def _is_known(name: str, value: str) -> bool:

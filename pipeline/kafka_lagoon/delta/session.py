@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.interrupts import held_back
 from kafka_lagoon.delta.jvm_start import has_session
-from kafka_lagoon.delta.s3_jvm import READS_AGAIN
+from kafka_lagoon.delta.s3_jvm import S3_GAPS
 from kafka_lagoon.delta.session_jars import with_delta, with_s3
 from kafka_lagoon.delta.spark_channels import channels
 from kafka_lagoon.delta.spark_connect import refuse_remote
@@ -44,7 +44,7 @@ _GAPS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # INT96 ends in 2262 for deltalake, DuckDB and Polars
     # The counts of reads that Hadoop 3.5 keeps for itself fail where two threads read files (NullPointerException).
     "spark.hadoop.fs.azure.metrics.collection.enabled": "false",
-    **{f"spark.hadoop.{name}": value for name, value in READS_AGAIN.items()},
+    **{f"spark.hadoop.{name}": value for name, value in S3_GAPS.items()},
     "spark.sql.python.filterPushdown.enabled": "true",  # format("lagoon") gets filters
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "2",
