@@ -1,10 +1,12 @@
 """Each commit on S3 is made once, with any writers and even if responses are lost."""
 
+import math
 import re
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from datetime import date
 from unittest.mock import MagicMock
 from uuid import uuid4
 
@@ -103,6 +105,32 @@ def test_no_run_fails_for_a_lost_answer(spark: SparkSession, bucket: ObjectStore
         with pytest.raises(TableError, match="file cannot be written: "):
             storage.write(url, b"another's")
     assert storage.read(url) == b"ours"
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(900)
+def test_a_commit_ends_with_the_repetitions_of_the_file_system(spark: SparkSession, bucket: ObjectStore) -> None:
+    """Delta Kernel does not make a commit again, 30 times, after s3a has asked a busy store for more than half a minute."""
+    conf, name = spark.sparkContext._jsc.hadoopConfiguration(), f"busy-{uuid4().hex}"
+    given = {option.removeprefix(f"fs.s3a.bucket.{BUCKET}."): value for option, value in bucket.hadoop().items()}
+    given |= {
+        "retry.throttle.limit": "2",
+        "retry.throttle.interval": "12s",
+    }  # twice, after 12 s and 24 s, each give or take a half
+    for option, value in given.items():
+        conf.set(f"fs.s3a.bucket.{name}.{option}", value)
+    bucket.request("PUT", f"/{name}")
+    lake = open_warehouse(spark, settings(f"warehouse=s3a://{name}/lake"), CLOCK)
+    state, before = lake.state("snapshots"), len(bucket.requests())
+    with (
+        bucket.refusing(1),
+        pytest.raises(TableError, match=rf"^s3a://{name}/lake/snapshots cannot be appended to: .*503"),
+    ):
+        lake.kernel.append(state, [], ("snapshot_date", date(2026, 11, 30)))
+    refused = [one.path for one in bucket.requests()[before:] if one.method == "PUT"]
+    sdk_and_s3a = int(given["attempts.maximum"]) + 1, int(given["retry.throttle.limit"]) + 1
+    assert 0 < len(refused) <= math.prod(sdk_and_s3a)
+    assert lake.state("snapshots").version == state.version
 
 
 @pytest.mark.proof

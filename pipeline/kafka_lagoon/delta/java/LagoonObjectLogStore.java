@@ -4,6 +4,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Collections;
@@ -29,6 +30,9 @@ public class LagoonObjectLogStore extends HadoopFileSystemLogStore {
   private static final String CONDITIONAL = "fs.option.create.conditional.overwrite";
   private static final String ABORTABLE = "fs.capability.outputstream.abortable";
   private static final int ATTEMPTS = 4;
+  // Delta Kernel makes a commit again that failed by an IOException, 30 times. The connectors repeat requests to a store that is
+  // busy or silent, for a minute (Google's) or more, so such a commit would go on for hours.
+  private static final long REPEATED_NANOS = 30_000_000_000L;
 
   public LagoonObjectLogStore(Configuration conf) {
     super(conf);
@@ -45,7 +49,17 @@ public class LagoonObjectLogStore extends HadoopFileSystemLogStore {
         out.close();
       }
     } else {
-      create(files, path, content, conf);
+      long started = System.nanoTime();
+      try {
+        create(files, path, content, conf);
+      } catch (java.nio.file.FileAlreadyExistsException error) {
+        throw error;
+      } catch (IOException error) {
+        if (System.nanoTime() - started > REPEATED_NANOS) {
+          throw new UncheckedIOException(error);
+        }
+        throw error;
+      }
     }
   }
 
