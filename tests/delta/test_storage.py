@@ -164,6 +164,19 @@ def test_googles_store_may_be_busy(scheme: str, failures: int, is_written: bool)
         assert Storage(jvm=jvm, conf=None).write(f"{scheme}://bucket/file", b"content").size == 7
 
 
+def test_googles_store_that_stays_busy_is_asked_once() -> None:
+    """What is asked before an upload Hadoop's connector repeats itself, for 50 s."""
+    error = MagicMock(_target_id="o1")
+    error.getClass.return_value.getSimpleName.return_value, error.getMessage.return_value = "StorageException", "503"
+    jvm = MagicMock()
+    files = jvm.org.apache.hadoop.fs.Path.return_value.getFileSystem.return_value
+    files.hasPathCapability.return_value = files.exists.return_value = False
+    files.create.side_effect = Py4JJavaError("failed", error)
+    with pytest.raises(TableError, match=r"^gs://bucket/file cannot be written: 503 \(StorageException\)$"):
+        Storage(jvm=jvm, conf=None).write("gs://bucket/file", b"content")
+    files.create.assert_called_once()
+
+
 def test_a_long_error_of_java() -> None:
     """Delta Kernel quotes a line of a log that a crash has cut off: its begin is enough."""
     quoted = f'Could not parse JSON: {{"domainMetadata":{{"configuration":"{"z" * 3_000_000}\nat some frame'

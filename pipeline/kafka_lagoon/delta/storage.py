@@ -26,6 +26,7 @@ _WRITTEN_AT_ONCE = 8 << 20  # bytes per call: a call into the JVM holds them the
 _LONGEST_REASON = 1_000  # characters of an error of Java in a message
 _CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonObjectLogStore.java
 # At an upload. Hadoop's connector makes one, and gives up when the store is busy once; those of S3 and Azure make several.
+# What it asks before the upload it repeats itself, for 50 s.
 _GOOGLE_ATTEMPTS = 4
 _UNREACHABLE = ("ConnectException", "ConnectTimeoutException", "NoRouteToHostException", "UnknownHostException")
 _QUOTED_KEY = re.compile(r'\bkey ="(?!null").*"')
@@ -101,27 +102,21 @@ class Storage:
         try:
             files = path.getFileSystem(self.conf)
             for left in reversed(range(_GOOGLE_ATTEMPTS if url.startswith("gs:") else 1)):
+                stream = None
                 try:
-                    self._put(files, url, data)
+                    stream = _created(files, path)
+                    _fill(stream, data)
                     break
                 except JAVA_ERRORS as error:
                     # The answer to a request may be lost that the store has carried out; it then refuses the repeated one.
                     if not is_unreachable(error) and self._has(url, data):
                         break
-                    if not left:
+                    if stream is None or not left:
                         raise
             status = files.getFileStatus(path)
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be written: {reason(error)}") from error
         return Stored(url=url, size=status.getLen(), modified_at_ms=status.getModificationTime())
-
-    def _put(self, files: Any, url: str, data: bytes) -> None:
-        stream = _created(files, self._path(url))
-        try:
-            for start in range(0, len(data), _WRITTEN_AT_ONCE):
-                stream.write(bytearray(data[start : start + _WRITTEN_AT_ONCE]))
-        finally:
-            stream.close()
 
     def _has(self, url: str, data: bytes) -> bool:
         """True if there is a file with these bytes."""
@@ -247,6 +242,14 @@ def _created(files: Any, path: Any) -> Any:
     if not files.hasPathCapability(path, _CONDITIONAL):
         return files.create(path, False)
     return files.createFile(path).create().recursive().overwrite(False).must(_CONDITIONAL, True).build()
+
+
+def _fill(stream: Any, data: bytes) -> None:
+    try:
+        for start in range(0, len(data), _WRITTEN_AT_ONCE):
+            stream.write(bytearray(data[start : start + _WRITTEN_AT_ONCE]))
+    finally:
+        stream.close()
 
 
 def _written_local(url: str, data: bytes) -> Stored:
