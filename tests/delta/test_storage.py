@@ -136,8 +136,11 @@ def test_a_file_that_cannot_be_listed(tmp_path: Path) -> None:
         LOCAL.listed(f"file:{tmp_path}")
 
 
-@pytest.mark.parametrize(("name", "is_asked"), [("ConnectException", False), ("SocketTimeoutException", True)])
-def test_a_store_that_takes_no_connection_is_not_asked_again(name: str, is_asked: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "is_asked"),
+    [("ConnectException", False), ("AWSApiCallTimeoutException", False), ("SocketTimeoutException", True)],
+)
+def test_a_store_that_does_not_answer_is_not_asked_again(name: str, is_asked: bool) -> None:
     """s3a tries for minutes before it says so. Whether a file was written nevertheless would take as many more."""
     error = MagicMock(_target_id="o1")
     error.getClass.return_value.getSimpleName.return_value, error.getMessage.return_value = name, "refused"

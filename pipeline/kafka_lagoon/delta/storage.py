@@ -28,7 +28,13 @@ _CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonOb
 # At an upload. Hadoop's connector makes one, and gives up when the store is busy once; those of S3 and Azure make several.
 # What it asks before the upload it repeats itself, for 50 s.
 _GOOGLE_ATTEMPTS = 4
-_UNREACHABLE = ("ConnectException", "ConnectTimeoutException", "NoRouteToHostException", "UnknownHostException")
+_UNREACHABLE = (
+    "ConnectException",
+    "ConnectTimeoutException",
+    "AWSApiCallTimeoutException",  # eight times a minute without an answer
+    "NoRouteToHostException",
+    "UnknownHostException",
+)
 _QUOTED_KEY = re.compile(r'\bkey ="(?!null").*"')
 # Exceptions of Java as py4j or PySpark raise them, and those of a JVM that is gone.
 JAVA_ERRORS = (Py4JError, PySparkException, ConnectionRefusedError)
@@ -354,7 +360,7 @@ def is_java(error: Exception, name: str) -> bool:
 
 
 def is_unreachable(error: BaseException | None) -> bool:
-    """True for an exception of Java about a store that takes no connection: s3a tries for minutes, with each request again."""
+    """True for an exception of Java about a store that does not answer: s3a tries for minutes, with each request again."""
     return isinstance(error, Exception) and any(is_java(error, name) for name in _UNREACHABLE)
 
 
