@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +13,7 @@ from unittest.mock import MagicMock
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
@@ -20,6 +21,7 @@ from kafka_lagoon.cli.main import main
 from kafka_lagoon.delta.open_warehouse import at_path
 from kafka_lagoon.delta.session import settings_for_block
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.query import spark_engine
 from kafka_lagoon.query.spark_engine import make_available, opened, without_traces
 from kafka_lagoon.query.statements import tuples
 from kafka_lagoon.query.window import Newest, Span
@@ -185,6 +187,27 @@ def test_a_file_that_cannot_be_read_is_named_in_one_line(
     out, complaint = capsys.readouterr()
     assert (out, complaint.count("\n")) == ("", 1)
     assert re.search(r"damaged/consumer_groups/snapshot_date=\S*\.parquet cannot be read: \S", complaint)
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        (
+            ["Error accessing gs://lake/a/snapshots", "403 Forbidden"],
+            "gs://lake/a/snapshots cannot be read: 403 Forbidden",
+        ),
+        (["s3a://lake/a: listObjects: Access Denied", "Access Denied"], "s3a://lake/a cannot be read: Access Denied"),
+        (["s3a://lake/a failed", "No such file: s3a://lake/a"], "No such file: s3a://lake/a"),
+        (["Job aborted", "Division by zero"], "Division by zero"),
+    ],
+)
+def test_what_a_store_refuses_is_named(messages: Sequence[str], expected: str) -> None:
+    """The cause is the store's answer alone; errors above it have the URL."""
+    error: Any = None
+    for message in reversed(messages):
+        below, error = error, MagicMock(_target_id="o1")
+        error.getCause.return_value, error.getMessage.return_value = below, message
+    assert spark_engine._words(Py4JJavaError("failed", error)) == expected
 
 
 def test_tasks_that_fail_are_not_logged_while_a_command_reads() -> None:

@@ -29,6 +29,7 @@ from kafka_lagoon.tables.table import Table, differences
 _SNAPSHOTS = STATE_TABLES[-1].name
 _LOGGERS_OF_TASKS = ("org.apache.spark.executor.Executor", "org.apache.spark.scheduler.TaskSetManager")
 _KEPT_BYTES = 8 << 20  # of a table's files: rows take some ten times as much in memory, and go to disk where it is full
+_URL = re.compile(r"\b(?:s3a?|gs|abfss?)://[^\s'\",]*[^\s'\",:.]")
 _READING = re.compile(r"\[FAILED_READ_FILE.*? reading file (.*?)\.\s")
 
 
@@ -130,14 +131,22 @@ def _batches(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _words(error: Exception) -> str:
-    """The first line of the cause, with the file that could not be read; Spark's own message only names the task and stage."""
+    """The first line of the cause, with the file that could not be read; Spark's own message only names the task and stage.
+
+    A store may say no more than "403 Forbidden", so the file or folder is that of an error above.
+    """
     if not isinstance(error, Py4JJavaError):
         return reason(error)
-    cause, file = error.java_exception, ""
+    cause, url = error.java_exception, ""
     while (next_cause := cause.getCause()) is not None:
-        read = _READING.match(str(cause.getMessage()))
-        file, cause = f"{read[1]} cannot be read: " if read else file, next_cause
-    return file + str(cause.getMessage() or cause).partition("\n")[0]
+        message = str(cause.getMessage())
+        if read := _READING.match(message):
+            url = read[1]
+        elif not url and (named := _URL.search(message)):
+            url = named[0]
+        cause = next_cause
+    words = str(cause.getMessage() or cause).partition("\n")[0]
+    return words if url in words else f"{url} cannot be read: {words}"
 
 
 @contextmanager
