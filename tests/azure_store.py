@@ -62,6 +62,7 @@ def azure_store(folder: Path) -> Iterator[AzureStore]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     options = ["--location", str(folder), "--blobPort", str(port), "--skipApiVersionCheck", "--loose", "--silent"]
+    options.append("--disableTelemetry")  # otherwise it reports to a server of Microsoft
     with subprocess.Popen([program, *options], stdout=subprocess.DEVNULL) as process:
         try:
             _wait(port, process)
