@@ -7,11 +7,13 @@ import pytest
 
 from kafka_lagoon.admin.group_offsets import Commit, GroupPartition, alter_offsets, delete_offsets
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.offset_commit import OFFSET_COMMIT
 from tests.admin.conftest import soon
+from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
-from tests.fake.faults import Altered, Close, Fault
+from tests.fake.faults import Altered, Close, Fault, Hang
 
 pytestmark = pytest.mark.usefixtures("altering_apis")
 ORDERS = [GroupPartition("billing", "orders", partition) for partition in range(3)]
@@ -69,6 +71,37 @@ def test_commits_are_not_sent_twice(state: FakeCluster, cluster: Cluster) -> Non
     (failure,) = alter_offsets(cluster, {ORDERS[0]: Commit(9)}, soon()).failures.values()
     assert failure.may_be_done
     assert state.count(OFFSET_COMMIT.key) == before + 1
+
+
+def refused_with(code: int) -> Altered:
+    """Make a coordinator respond to commits with an error code."""
+
+    def refuse(answer: Any) -> Any:
+        topics = (replace(one, partitions=tuple(map(refused, one.partitions))) for one in answer.topics)
+        return replace(answer, topics=tuple(topics))
+
+    def refused(partition: Any) -> Any:
+        return replace(partition, error_code=code)
+
+    return Altered(refuse)
+
+
+def test_a_coordinator_that_does_not_replicate_in_time_has_the_commit(state: FakeCluster, cluster: Cluster) -> None:
+    """COORDINATOR_NOT_AVAILABLE follows a commit that is in its log, and takes effect when a follower answers again."""
+    state.groups = {"billing": FakeGroup(coordinator_id=2)}
+    state.faults = [Fault(OFFSET_COMMIT.key, refused_with(15))]
+    (failure,) = alter_offsets(cluster, {ORDERS[0]: Commit(9)}, soon()).failures.values()
+    assert (failure.name, failure.may_be_done) == ("COORDINATOR_NOT_AVAILABLE", True)
+    assert state.count(OFFSET_COMMIT.key) == 1
+
+
+def test_a_lost_answer_after_a_refusal(state: FakeCluster, cluster: Cluster) -> None:
+    """The failure has the refusal, which says more than that no time is left; the second request may be carried out."""
+    state.groups = {"billing": FakeGroup(coordinator_id=2)}
+    state.faults = [Fault(OFFSET_COMMIT.key, refused_with(14)), Fault(OFFSET_COMMIT.key, Hang())]
+    (failure,) = alter_offsets(cluster, {ORDERS[0]: Commit(9)}, Deadline.after(CLOCK, 1_000)).failures.values()
+    assert (failure.name, failure.may_be_done) == ("COORDINATOR_LOAD_IN_PROGRESS", True)
+    assert state.count(OFFSET_COMMIT.key) == 2
 
 
 def test_delete_offsets_of_some_partitions(state: FakeCluster, cluster: Cluster) -> None:

@@ -31,6 +31,7 @@ from kafka_lagoon.errors import (
 )
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import (
+    COORDINATOR_NOT_AVAILABLE,
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     REQUEST_TIMED_OUT,
     Refresh,
@@ -44,6 +45,9 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 _NOBODY = (None, 0)
+# Error codes after which a broker may have carried out the request, or may still do so. Coordinators answer a write that
+# followers were too slow to replicate by COORDINATOR_NOT_AVAILABLE, and keep it in their log.
+_MAY_BE_DONE = frozenset({REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND, COORDINATOR_NOT_AVAILABLE})
 CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' socket.request.max.bytes
 
 
@@ -264,6 +268,8 @@ def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply
         for item in items:
             last = gathering.refusals.get(item, _NOBODY)
             says_more = isinstance(reply.outcome, DeadlinePassed) and last[0] == node_id
+            if may_have_arrived(reply.outcome):
+                gathering.unsure.add(item)  # also where the error of an earlier answer is kept
             gathering.refuse(item, node_id, last[1] if says_more else reply.outcome)
         return
     refused = gathering.intake.take(reply.outcome, items, Source(node_id, reply.at_ms))
@@ -289,7 +295,7 @@ def _reconcile(
         still_open = []
         for item in gathering.open:
             node_id, refusal = gathering.refusals[item]
-            if _may_be_done(refusal):
+            if node_id is not None and _may_be_done(refusal):
                 gathering.unsure.add(item)
             if node_id is None:
                 is_final = gathering.absences[item].unroutable > route.unroutable_rounds
@@ -314,9 +320,7 @@ def _is_final(refusal: PipelineError) -> bool:
 
 def _may_be_done(refusal: PipelineError | int) -> bool:
     """True if the broker may have carried out the request, at least in part, without answering so."""
-    if isinstance(refusal, int):
-        return refusal in (REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-    return may_have_arrived(refusal)
+    return refusal in _MAY_BE_DONE if isinstance(refusal, int) else may_have_arrived(refusal)
 
 
 def _give_up(
