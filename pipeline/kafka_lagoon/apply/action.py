@@ -93,9 +93,10 @@ class ActionKind:
     about others. With `validate_only`, which is passed only where `can_validate`, brokers check and change nothing.
 
     The live state decides about an action whose outcome is not known: `is_done` if it was carried out, `is_undone` if nothing
-    of it was. It also decides after an error code in `already`, which says that there is nothing left to do. The resource had
-    another state before the action was sent, so the action itself may have changed it: a broker that forwards a request to the
-    controller sends it again if the controller moves or closes the connection, and returns the answer to the second request.
+    of it was until then. It also decides after an error code in `already`, which says that there is nothing left to do. The
+    resource had another state before the action was sent, so the action itself may have changed it: a broker that forwards a
+    request to the controller sends it again if the controller moves or closes the connection, and returns the answer to the
+    second request.
     """
 
     name: str

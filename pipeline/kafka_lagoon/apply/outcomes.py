@@ -15,7 +15,7 @@ from kafka_lagoon.protocol.error_codes import REQUEST_TIMED_OUT, UNKNOWN_SERVER_
 
 NOT_SENT, NOT_READ = "NOT_SENT", "NOT_READ"
 
-# How long the live state is looked at for a change whose answer is missing: a controller may be late, not for ever.
+# How long the live state is looked at for a change whose answer is missing. A frozen broker has the request until it goes on.
 DECIDE_MS = 10_000
 _PAUSE_MS, _LONGEST_PAUSE_MS = 100, 1_000
 _UNSURE_CODES = frozenset({REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR})
@@ -26,7 +26,7 @@ class Outcome(StrEnum):
     """The outcome of an action."""
 
     DONE = "done"
-    FAILED = "failed"  # refused, or the live state shows that nothing changed
+    FAILED = "failed"  # refused, or not sent
     UNKNOWN = "unknown"  # sent, and neither an answer nor the live state tells
 
 
@@ -75,8 +75,9 @@ def decided(
 ) -> list[tuple[Outcome, Failure]]:
     """Decide actions without answers: their live state is read until it shows them done, for `DECIDE_MS`.
 
-    An answer that there is nothing to do any more stands, unless the state shows that the action was carried out. The run's own
-    deadline may have passed already, so this has its own.
+    An action that the state does not show by then may still be carried out: a broker or a controller that was frozen goes on
+    with the requests that it has received. An answer that there is nothing to do any more stands, unless the state shows that
+    the action was carried out. The run's own deadline may have passed already, so this has its own.
     """
     deadline = Deadline.after(cluster.clock, DECIDE_MS)
     pauses = backoff(_PAUSE_MS, _LONGEST_PAUSE_MS)
@@ -118,7 +119,8 @@ def _decision(
     if not is_unsure(failure):
         return Outcome.FAILED, failure
     if kind.is_undone(action, state):
-        return Outcome.FAILED, _remarked(failure, f"and {DECIDE_MS // 1000} s later its state was as before")
+        remark = f"and {DECIDE_MS // 1000} s later its state was as before: it may still be carried out"
+        return Outcome.UNKNOWN, _remarked(failure, remark)
     if same_state(state, action.before) or same_state(state, action.after):
         return Outcome.UNKNOWN, _remarked(failure, "and its state does not show whether it was carried out")
     return Outcome.UNKNOWN, _remarked(failure, "and its state is neither what it was nor what was asked for")

@@ -38,7 +38,7 @@ def test_a_timeout_is_no_failure(state: FakeCluster, cluster: Cluster, carry_out
     assert action
     key = INCREMENTAL_ALTER_CONFIGS.key
     state.faults += [right(key), not_done(key, state.configs.clear), right(key), timed_out(key)]
-    assert endings(carry_out([action])) == [("failed", "REQUEST_TIMED_OUT")]
+    assert endings(carry_out([action])) == [("unknown", "REQUEST_TIMED_OUT")]
     assert endings(carry_out([action])) == [("done", "REQUEST_TIMED_OUT")]
     assert state.count(key) == 4
 

@@ -78,7 +78,7 @@ def test_a_commit_of_meanwhile_is_not_overwritten(group: FakeGroup, carry_out: C
     assert group.commits["orders", 0].offset == 7
 
 
-@pytest.mark.parametrize(("is_applied", "outcome"), [(True, "done"), (False, "failed")])
+@pytest.mark.parametrize(("is_applied", "outcome"), [(True, "done"), (False, "unknown")])
 def test_a_timeout_is_decided_by_the_commit(
     state: FakeCluster,
     group: FakeGroup,

@@ -169,7 +169,7 @@ def test_a_lost_answer_is_decided_by_what_is_there(state: FakeCluster, carry_out
     key, partition = ALTER_PARTITION_REASSIGNMENTS.key, state.topics["orders"].partitions[0]
     state.faults += [not_done(key, lambda: setattr(partition, "replicas", (1, 2, 3))), lost(key)]
     action = reassign(ORDERS_0, {"replicas": [1, 2, 3]}, [2, 1, 3])
-    assert endings(carry_out([action])) == [("failed", "REQUEST_TIMED_OUT")]
+    assert endings(carry_out([action])) == [("unknown", "REQUEST_TIMED_OUT")]
     assert endings(carry_out([action])) == [("done", "CONNECTION_LOST")]
     state.faults.append(lost(ALTER_REPLICA_LOG_DIRS.key))
     replica = Replica(*ORDERS_0, 1)
