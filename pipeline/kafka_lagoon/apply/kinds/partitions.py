@@ -5,7 +5,8 @@ Resource: partition TOPIC-N. Shapes:
 - elect_leaders: {leader, preferred, preferred_in_sync} -> {leader, election: "preferred"}, or {leader: null, election:
   "unclean"}, which takes whatever replica lives. Before, a leader is null while there is none. Other replicas may leave the ISR
   and come back between plan and election, as they do while brokers restart.
-- delete_records: {log_start_offset} -> {log_start_offset}: the records before it are deleted.
+- delete_records: {topic_id, log_start_offset} -> {log_start_offset}: the records before it are deleted. By the id a topic that
+  was re-created after the plan is recognized; it is null where brokers give none (before Kafka 2.8).
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,7 +58,7 @@ def elect_leader(
 
 
 def delete_records_before(
-    partition: TopicPartition, log_start_offset: int, offset: int, source: str | None = None
+    partition: TopicPartition, topic_id: str | None, log_start_offset: int, offset: int, source: str | None = None
 ) -> Action | None:
     """A deletion of the records before an offset; None if the log starts there already, or later."""
     if offset <= log_start_offset:
@@ -65,7 +66,7 @@ def delete_records_before(
     return Action(
         kind="delete_records",
         resource=partition_resource(partition),
-        before={"log_start_offset": log_start_offset},
+        before={"topic_id": topic_id, "log_start_offset": log_start_offset},
         after={"log_start_offset": offset},
         guards=frozenset({Guard.RECORD_DELETION}) | internal_guards(partition.topic),
         source=source,
@@ -151,7 +152,9 @@ def log_start_offsets(
 def _read_starts(cluster: Cluster, actions: Sequence[Action], deadline: Deadline) -> Mapping[Resource, State | Failure]:
     starts = log_start_offsets(cluster, [partition_of(action.resource) for action in actions], deadline)
     return {
-        partition_resource(partition): start if isinstance(start, Failure) else {"log_start_offset": start}
+        partition_resource(partition): start
+        if isinstance(start, Failure)
+        else {"topic_id": cluster.topics.id_of(partition.topic), "log_start_offset": start}
         for partition, start in starts.items()
     }
 
