@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.apply.kinds.cluster import (
     ADD_VOTER,
@@ -17,6 +19,7 @@ from kafka_lagoon.apply.kinds.cluster import (
 )
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.errors import PlanOutdated
 from kafka_lagoon.protocol.messages.add_raft_voter import ADD_RAFT_VOTER
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS, FinalizedFeature, SupportedFeature
 from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
@@ -85,6 +88,16 @@ def test_a_broker_whose_registration_is_not_known(state: FakeCluster, cluster: C
         broker.close()
     state.faults.append(lost(UNREGISTER_BROKER.key))
     assert endings(carry_out([unregister_broker(7, fenced=None)])) == [("unknown", "CONNECTION_LOST")]
+
+
+def test_a_broker_that_runs_again_stays(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
+    """A broker that was started after the plan is not unregistered, also where brokers do not list registrations."""
+    state.highest[DESCRIBE_CLUSTER.key] = 1
+    for broker in cluster.brokers.values():
+        broker.close()
+    with pytest.raises(PlanOutdated):
+        carry_out([unregister_broker(3, fenced=None)])
+    assert state.count(UNREGISTER_BROKER.key) == 0
 
 
 def test_a_broker_that_is_still_registered(state: FakeCluster, carry_out: CarryOut) -> None:

@@ -4,7 +4,8 @@ Resources: voter ID, broker ID, feature NAME. Shapes:
 
 - add_voter: None -> {directory_id, listeners: ["CONTROLLER://host:port"]}.
 - remove_voter: {directory_id} -> None.
-- unregister_broker: {fenced} -> None; fenced is null where brokers do not tell it (before Kafka 4.0).
+- unregister_broker: {fenced} -> None; of a broker that does not run fenced is null where brokers do not tell it (before Kafka
+  4.0).
 - update_feature: {level} -> {level, upgrade_type}: upgrade, safe_downgrade or unsafe_downgrade. The controller refuses a safe
   downgrade that would lose metadata, so only an unsafe one counts as a deletion.
 """
@@ -17,11 +18,14 @@ from kafka_lagoon.admin.quorum import describe_quorum, quorum_failures, quorum_p
 from kafka_lagoon.admin.voters import Listener, Voter, add_voters, remove_voters
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State, same_state
 from kafka_lagoon.apply.kinds.names import parse_listener
+from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, own_failure
+from kafka_lagoon.client.failures import UNSUPPORTED, Failure, Scope, failure_of, own_failure
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.protocol.error_codes import BROKER_ID_NOT_REGISTERED, DUPLICATE_VOTER, VOTER_NOT_FOUND
 from kafka_lagoon.protocol.messages.describe_quorum import DESCRIBE_QUORUM
+from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.protocol.messages.update_features import UPDATE_FEATURES
 from kafka_lagoon.wire.primitives import uuid_text
 
@@ -182,9 +186,21 @@ def _read_brokers(
     if isinstance(known, Failure):
         return {action.resource: known for action in actions}
     if known is None:
-        return {action.resource: {"fenced": None} for action in actions}
+        return _read_running(cluster, actions, deadline)
     registered = {broker_resource(broker_id): {"fenced": fenced} for broker_id, fenced in known.items()}
     return {action.resource: registered.get(action.resource) for action in actions}
+
+
+def _read_running(
+    cluster: Cluster, actions: Sequence[Action], deadline: Deadline
+) -> Mapping[Resource, State | Failure]:
+    """Read which brokers run, where brokers do not list registered brokers: the others may be registered or not."""
+    try:
+        agreed_metadata(cluster, (), deadline)
+    except PipelineError as error:
+        return {action.resource: failure_of(METADATA, Scope.cluster(), error) for action in actions}
+    running = set(map(broker_resource, cluster.brokers))
+    return {action.resource: {"fenced": False if action.resource in running else None} for action in actions}
 
 
 def _is_registered(action: Action, live: State) -> bool:
