@@ -31,7 +31,7 @@ class AdminActionRow:
     )
     guards: tuple[str, ...] = column("Options that the action needs, or it is refused.")
     outcome: str | None = column(
-        "done; failed: refused, or nothing changed; unknown: sent, but neither a response nor the live state shows the result.",
+        "done; failed: refused, or not sent; unknown: sent, but neither a response nor the live state shows the result.",
         null_if=_UNFINISHED,
     )
     error_code: Int32 | None = column("Kafka's error code; null if no broker returned one.", null_if=ALWAYS)

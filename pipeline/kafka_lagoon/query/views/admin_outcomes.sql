@@ -13,7 +13,7 @@ CREATE OR REPLACE VIEW admin_outcomes (
   before COMMENT 'The state before, as JSON; null if the resource did not exist.',
   after COMMENT 'The requested state, as JSON; null if it is removed.',
   guards COMMENT 'Options that it needs; without them it is refused.',
-  outcome COMMENT 'done; failed: refused, or nothing changed; unknown: sent, and neither an answer nor the live state shows it, or the run died, or has not finished it yet.',
+  outcome COMMENT 'done; failed: refused, or not sent; unknown: sent, and neither an answer nor the live state shows it, or the run died, or has not finished it yet.',
   error_code COMMENT 'Error code of Kafka; null if no broker gave one.',
   error_name COMMENT 'Name of the error; null if there is none.',
   message COMMENT 'Message of the broker, or of Kafka Lagoon; null if there is none.',
