@@ -111,8 +111,7 @@ def _answer(context: TablesContext) -> CommandOutput:
 
 
 def _wanted(context: TablesContext) -> list[str] | None:
-    wanted = [*context.options.name, *(context.options.group or ())]
-    return wanted if wanted or context.options.group is not None else None
+    return [*context.options.name, *(context.options.group or ())] or None
 
 
 def _selected_groups(context: TablesContext) -> Condition:
