@@ -11,13 +11,34 @@ from kafka_lagoon.cli.tables.differences import ENTITIES
 from kafka_lagoon.query.views import column_comments
 from tests.cli.tables.conftest import Ask, Shown
 from tests.clock import CLOCK
-from tests.query.views.worked_examples import FOLDER, lake_of, read_examples
+from tests.query.views.worked_examples import FOLDER, lake_of, lake_of_text, read_examples
 
 pytestmark = pytest.mark.long
 
 NOW_MS = round(datetime(2026, 11, 20, 10, 30, tzinfo=UTC).timestamp() * 1000)
 BETWEEN = ("--between", "prod,spare")
 SAME = "no differences: prod and spare have the same"
+ONLY_TOPICS_ARE_KNOWN = """
+== prod
+snapshots | captured_at | topics
+1         | 10:00       | 1
+
+coverage | api      | requests | visibility
+1        | Metadata | 1        | complete
+
+topics | topic  | topic_id | partitions
+1      | orders | O        | 1
+
+== spare
+snapshots | captured_at | topics
+2         | 10:00       | 1
+
+coverage | api      | requests | visibility
+2        | Metadata | 1        | complete
+
+topics | topic    | topic_id | partitions
+2      | payments | P        | 1
+"""
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +122,14 @@ def test_a_filter_keeps_unknown_lists(ask: Ask) -> None:
         "CLUSTER_AUTHORIZATION_FAILED",
         "NOT_ASKED",
     }
+
+
+def test_a_pattern_keeps_unknown_lists(tmp_path: Path, run: Ask) -> None:
+    """Names that a list would have may match."""
+    lake = lake_of_text(tmp_path, ONLY_TOPICS_ARE_KNOWN)
+    chosen = ("--entity", "topic,group", "--pattern", "ord.*")
+    of_orders = run("changes", "--json", *BETWEEN, *chosen, "--warehouse", str(lake))
+    assert entities(of_orders) == [("topic", "orders"), ("group", None)]
 
 
 def test_no_differences_are_said(ask: Ask) -> None:
