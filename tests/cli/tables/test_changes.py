@@ -67,6 +67,8 @@ def test_changes_since_a_time(ask: Ask) -> None:
     """Changes of every later snapshot, up to the one of --at; people see the times."""
     assert changes(ask, *DEFAULT, "--since", "2h ago") == EVERY
     assert changes(ask, *DEFAULT, "--since", "10m ago") == []
+    assert changes(ask, *DEFAULT, "--since", "2025-11-21T14:00:00.122Z") == EVERY
+    assert changes(ask, *DEFAULT, "--since", "2025-11-21T14:00:00.123Z") == []
     assert changes(ask, *DEFAULT, "--since", "5h ago", "--at", "1h ago") == []
     assert "2025-11-21T14:00:00.123Z  removed" in ask("changes", *DEFAULT, "--since", "2h ago").out
 
