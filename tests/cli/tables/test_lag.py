@@ -289,6 +289,14 @@ def test_what_is_not_known_keeps_no_limit(ask: Ask) -> None:
     assert ask("lag", "--cluster", "second").code == 0
 
 
+def test_limits_of_several_clusters(ask: Ask) -> None:
+    """The line names the cluster of the row, too."""
+    assert ask("lag", "--fail-above", "lag=1000").err.splitlines()[:2] == [
+        "lagoon: lag above 1,000: 1 partition, highest 1,500 (default billing orders-0)",
+        "lagoon: lag not known of 1 partition, e.g. second other orders-1",
+    ]
+
+
 def test_a_named_group_that_is_not_there(ask: Ask) -> None:
     """A line reports it, with exit 3, as in the live verb."""
     shown = ask("lag", *DEFAULT, "billing", "bling")
