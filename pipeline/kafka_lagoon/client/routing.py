@@ -140,8 +140,6 @@ def gather(
             _give_up(cluster, route, gatherings, attempts, started)
             break
         _refresh(cluster, route, gatherings, deadline, attempts, started)
-        if not any(gathering.open for gathering in gatherings):
-            break
     for gathering in gatherings:
         _count(cluster, gathering)
     return [
