@@ -66,7 +66,7 @@ def test_a_problem_that_is_repaired() -> None:
 def test_epochs_are_joined_and_bounded() -> None:
     """Consecutive ranges of an epoch are joined; batches without an epoch have none; damage cannot exhaust memory."""
     progress = SplitProgress(SPLIT)
-    progress.add_epochs([EpochRange(1, 10, 12), EpochRange(-1, 12, 13), EpochRange(1, 13, 15), EpochRange(2, 15, 15)])
-    assert progress.outcome.epochs == ((1, 10, 15),)
+    progress.add_epochs([EpochRange(0, 10, 12), EpochRange(-1, 12, 13), EpochRange(0, 13, 15), EpochRange(2, 15, 15)])
+    assert progress.outcome.epochs == ((0, 10, 15),)
     progress.add_epochs([EpochRange(epoch, epoch, epoch + 1) for epoch in range(15, 5_000)])
     assert len(progress.outcome.epochs) == 1_000
