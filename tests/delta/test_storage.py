@@ -152,6 +152,22 @@ def test_a_store_that_does_not_answer_is_not_asked_again(name: str, is_asked: bo
     assert files.exists.called == is_asked
 
 
+@pytest.mark.parametrize(("stored", "is_written"), [(b"content", True), (b"another", False)])
+def test_a_store_that_refuses_a_repeated_request(stored: bytes, is_written: bool) -> None:
+    """The first request has written the file if the file has these bytes: the same size does not show it."""
+    error = MagicMock(_target_id="o1")
+    error.getClass.return_value.getSimpleName.return_value = "FileAlreadyExistsException"
+    error.getMessage.return_value = "there"
+    jvm = MagicMock()
+    files = jvm.org.apache.hadoop.fs.Path.return_value.getFileSystem.return_value
+    files.createFile.side_effect = Py4JJavaError("failed", error)
+    files.getFileStatus.return_value.getLen.return_value = len(stored)
+    files.open.return_value.readAllBytes.return_value = stored
+    refused = pytest.raises(TableError, match=r"^s3a://bucket/file cannot be written: there")
+    with nullcontext() if is_written else refused:
+        assert Storage(jvm=jvm, conf=None).write("s3a://bucket/file", b"content").size == 7
+
+
 @pytest.mark.parametrize(("scheme", "failures", "is_written"), [("gs", 3, True), ("gs", 4, False), ("s3a", 1, False)])
 def test_googles_store_may_be_busy(scheme: str, failures: int, is_written: bool) -> None:
     """Hadoop's connector for Google makes one attempt at an upload. That of S3 repeats requests itself."""
