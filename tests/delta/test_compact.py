@@ -172,11 +172,11 @@ def test_a_file_with_other_rows_than_the_log_says(warehouse: Warehouse) -> None:
 DAY = date(2025, 11, 21)
 
 
-def keep(warehouse: Warehouse, *numbers: int) -> int | None:
+def keep(warehouse: Warehouse, *numbers: int, target_bytes: int = ALL) -> int | None:
     """Keep the rows of these snapshots; return the number of removed rows, None if nothing was committed."""
     files = warehouse.kernel.live_files(warehouse.state(LAG.name))
     ids = frozenset(f"0192-{number:04d}-default" for number in numbers)
-    return keep_rows(warehouse, LAG, files, {DAY: ids}, ALL, CLOCK)
+    return keep_rows(warehouse, LAG, files, {DAY: ids}, target_bytes, CLOCK)
 
 
 def test_rows_of_some_snapshots_stay(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,6 +198,13 @@ def test_rows_of_some_snapshots_stay(warehouse: Warehouse, monkeypatch: pytest.M
     assert sorted(lags(warehouse)) == [2, 4, 5]
     (file,) = warehouse.kernel.live_files(warehouse.state(LAG.name))
     assert (file.rows, file.day) == (3, DAY)
+
+
+def test_rows_of_files_above_the_target_size_stay(warehouse: Warehouse) -> None:
+    """Such files are rewritten like others."""
+    fill(warehouse, 1, 2, 3)
+    assert keep(warehouse, 2, 3, target_bytes=1) == 1
+    assert sorted(lags(warehouse)) == [2, 3]
 
 
 def test_readers_of_changes_hear_of_removed_rows_alone(warehouse: Warehouse) -> None:
