@@ -162,6 +162,14 @@ def test_from_and_until_a_time(state: FakeCluster, connect: Connect):
     assert spans(planned(connect, spec("t", until_ms=1000), archived_to(state, 30))) == []
 
 
+def test_an_end_that_the_leader_refuses(state: FakeCluster, connect: Connect):
+    """TOPIC_AUTHORIZATION_FAILED is a failure of the partition, so that nobody takes a read without it for a complete one."""
+    log = state.topics["t"].partitions[0]
+    log.high_watermark, log.times, log.refused = 100, ((1000, 20),), {(1000, 0): 29}
+    result = planned(connect, spec("t", until_ms=1000))
+    assert (spans(result), [failure.scope for failure in result.failures]) == ([], [Scope.of_partition("t", 0)])
+
+
 def test_bytes_come_from_the_brokers_or_are_guessed(state: FakeCluster, connect: Connect):
     """The size is the range's share of the leader's log; without a response it is estimated by offsets."""
     log = state.topics["t"].partitions[0]
