@@ -39,7 +39,7 @@ def test_differences_and_what_is_unknown(ask: Ask) -> None:
     """Rows have both values, or the reason why one of them is not known; these come last."""
     section = cluster_section(scopes(ask, ["prod", "spare"], None, 24)[0]).section
     (table,) = section.tables
-    assert section.lead == "16 differences, 1 unknown."
+    assert (section.lead, section.notes) == ("16 differences, 1 unknown.", [])
     assert ("spare", "different", "config", "topic orders", "retention.ms", "100", "200", "") in table.rows
     carts = ("spare", "only here", "topic", "carts", None, None, None, "not proven: the list may be short")
     assert carts in table.rows

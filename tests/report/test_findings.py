@@ -12,6 +12,7 @@ from kafka_lagoon.report.finding_sections import (
     _finding_entity,
     _loss_concerns,
     _loss_tile,
+    change_section,
     health_section,
 )
 from kafka_lagoon.report.findings import Finding, Loss, changes_of, findings_of, losses_of, no_estimates_of
@@ -83,6 +84,7 @@ def test_changes_of_the_history(scope: Scope) -> None:
     )
     assert sum(number for *_, number in counts) == len(changes)
     assert {one.captured_ms for one in changes if one.attribute == "isr"} == {NOON_MS + 9 * HOUR_MS}
+    assert change_section(scope).section.title == "What changed in 16h"
 
 
 def test_what_was_not_seen(scope: Scope) -> None:
