@@ -102,3 +102,10 @@ def test_a_limit_on_findings_is_not_kept_by_an_empty_list(ask: Ask) -> None:
     assert ask("groups", "health", "--fail-above", "stopped_group").code == 3
     assert ask("chosen", "health", "--fail-above", "critical,stopped_group").code == 0
     assert ask("groups", "health", "--fail-above", "critical").code == 0
+
+
+def test_a_limit_on_changes_of_commits_in_a_topic(ask: Ask) -> None:
+    """Commits have a topic and a group: with --topic, too, they are not known where the groups are not."""
+    shown = ask("groups", "changes", "--fail-above", "group_partition", "--topic", "orders")
+    tables = "tables committed_offsets, consumer_groups empty, or not visible"
+    assert (shown.code, shown.err) == (3, f"lagoon: group_partition not known of groups: {tables}\n")
