@@ -43,9 +43,9 @@ coverage | api      | requests | visibility
 
 topics | topic | topic_id | partitions
 1      | other | O        | 1
-2      | other | O        | 1
+2      | other | O        | 2
 2      | new   | N        | 1
-3      | other | O        | 1
+3      | other | O        | 3
 3      | new   | N        | 2
 """
 
@@ -91,7 +91,7 @@ def test_the_changes_beyond_a_limit_are_counted_as_they_come(ask: Ask, monkeypat
 def test_an_entity_comes_after_its_attributes_in_spark_too(
     tmp_path: Path, run: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark has nulls first unless the order says otherwise, and -n shows the first rows."""
+    """Spark has nulls first unless the order says otherwise, and -n shows the first rows: of an attribute the newest."""
     as_it_is = duckdb_engine._connect
 
     def connect_with_order_of_spark() -> duckdb.DuckDBPyConnection:
@@ -104,9 +104,11 @@ def test_an_entity_comes_after_its_attributes_in_spark_too(
     monkeypatch.setattr("kafka_lagoon.clock.SYSTEM_CLOCK", replace(CLOCK, now_ms=lambda: now_ms))
     lake = lake_of_text(tmp_path, A_TOPIC_THAT_GROWS)
     shown = run("changes", "--json", "--since", "2026-11-20", "--sort", "name", "--warehouse", str(lake))
-    assert [(row["change_type"], row["attribute"]) for row in shown.rows("change")] == [
-        ("changed", "partitions"),
-        ("added", None),
+    assert [(row["change_type"], row["attribute"], row["new_value"]) for row in shown.rows("change")] == [
+        ("changed", "partitions", "2"),
+        ("added", None, "N"),
+        ("changed", "partitions", "3"),
+        ("changed", "partitions", "2"),
     ]
 
 
