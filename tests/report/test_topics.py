@@ -88,8 +88,9 @@ def test_a_snapshot_without_log_dirs_has_an_unknown_size(tmp_path: Path) -> None
 
 
 def test_no_estimate_of_a_directory_that_has_failed_or_of_minutes() -> None:
-    """The time until the directory is full is unknown, not 0."""
+    """The time until the directory is full is unknown, not 0, as is the used share where one of the volume's sizes is."""
     values = {"broker_id": 1, "log_dir": "/d", "total_bytes": None, "problem": "KAFKA_STORAGE_ERROR"}
     failed = Disk(size_bytes=None, earlier_bytes=5, usable_bytes=None, **values)
     assert (failed.growth, failed.used_share, failed.full_in_ms(86_400_000)) == (None, None, None)
     assert Disk(size_bytes=9, earlier_bytes=5, usable_bytes=10, **values).full_in_ms(60_000) is None
+    assert Disk(size_bytes=9, earlier_bytes=5, usable_bytes=None, **{**values, "total_bytes": 10}).used_share is None
