@@ -168,6 +168,15 @@ def test_a_store_that_refuses_a_repeated_request(stored: bytes, is_written: bool
         assert Storage(jvm=jvm, conf=None).write("s3a://bucket/file", b"content").size == 7
 
 
+def test_a_whole_file_of_a_store_replaces_no_other() -> None:
+    """The next offsets of a run are written so: those of another run must stay."""
+    jvm = MagicMock()
+    store = jvm.io.delta.kernel.defaults.internal.logstore.LogStoreProvider.getLogStore.return_value
+    Storage(jvm=jvm, conf=None).write_whole("s3a://bucket/next.json", "content")
+    ((_, _, overwrites, _), _) = store.write.call_args
+    assert overwrites is False
+
+
 @pytest.mark.parametrize(("scheme", "failures", "is_written"), [("gs", 3, True), ("gs", 4, False), ("s3a", 1, False)])
 def test_googles_store_may_be_busy(scheme: str, failures: int, is_written: bool) -> None:
     """Hadoop's connector for Google makes one attempt at an upload. That of S3 repeats requests itself."""
