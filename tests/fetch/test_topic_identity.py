@@ -144,6 +144,16 @@ def test_brokers_that_say_different_things(state: FakeCluster, connect: Connect,
     assert f"broker 1: id {uuid_text(OLD_ID)}, 3 partitions; broker 2: no such topic" in said
 
 
+def test_a_broker_that_learns_of_another_id_a_moment_later(
+    state: FakeCluster, connect: Connect, archived: Mapping[str, Archived]
+):
+    """Brokers that do not agree are asked again."""
+    state.topics["u"].topic_id = OLD_ID
+    state.faults.append(Fault(METADATA.key, Altered(unknown), node_id=2, times=2))
+    result = believed(connect(), archived)
+    assert (result.unconfirmed, result.topics["u"].topic_id) == ({}, OLD_ID)
+
+
 def test_a_topic_that_agrees_costs_no_request(state: FakeCluster, connect: Connect, archived: Mapping[str, Archived]):
     """A new topic contradicts nothing, nor does one that is archived as deleted, or that we may not describe."""
     state.add_topic("new", 1)
