@@ -98,8 +98,8 @@ def test_the_old_topic_from_a_broker_with_old_metadata() -> None:
     topics, seen = KnownTopics(), []
     for description in (orders(1, 5), orders(2, 0, NEW)) * 2:
         topics.learn_all([description])
-        seen.append(leader(topics))
-    assert seen == [(1, 5), (2, 0)] * 2
+        seen.append((*leader(topics), topics.id_changes))
+    assert seen == [(1, 5, 0), (2, 0, 1), (1, 5, 2), (2, 0, 3)]
 
 
 def test_a_re_created_topic_without_ids() -> None:
