@@ -1,5 +1,6 @@
 """Groups on the page agree with the tables, and unknown values have a text."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,14 @@ from tests.effort import first
 from tests.report.history import CLOSING, HOURS, HUGE, RIGHT_TO_LEFT, SCRIPT
 
 pytestmark = pytest.mark.long
+
+
+@pytest.mark.parametrize(("snapshots", "is_noted"), [(12, False), (13, True)])
+def test_points_that_stand_for_several_snapshots_are_noted(scope: Scope, snapshots: int, is_noted: bool) -> None:
+    """A point of the charts stands for one snapshot unless there are more snapshots than points."""
+    assert len(scope.axis.points) == 12
+    of_groups = group_section(replace(scope, axis=replace(scope.axis, snapshots=snapshots))).section
+    assert any("stands for several snapshots" in note for note in of_groups.notes) == is_noted
 
 
 def test_sums_are_those_of_the_tables(scope: Scope, lake: Path) -> None:
