@@ -10,8 +10,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.errors import ConfigError, TransactionFailed
-from kafka_lagoon.produce import arrow_writer
+from kafka_lagoon.produce import arrow_writer, transaction_state
 from kafka_lagoon.produce.batch_progress import BatchProgress
+from kafka_lagoon.produce.transaction_state import take_once
 from kafka_lagoon.produce.transactions import TransactionalProducer, init_transactions
 from kafka_lagoon.protocol.error_codes import INVALID_TRANSACTION_TIMEOUT
 from kafka_lagoon.protocol.messages.end_txn import END_TXN
@@ -252,6 +253,41 @@ def test_a_batch_within_a_stream_recognizes_a_repeated_stage(
     again = writer.write(rows())
     assert isinstance(again, TaskFailed)
     assert "was run before" in again.reason
+
+
+@pytest.mark.usefixtures("sink")
+def test_a_stream_in_one_transaction_recognizes_a_repeated_stage(
+    state: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its attempts have the same number. Later micro-batches are written, and need no further transactional ids."""
+    monkeypatch.setattr(write_stream, "read_progress", lambda *_: [])
+    for number in range(3):
+        stream = LagoonStreamWriter(sink_of(state, "run"))
+        stream.__getstate__()
+        assert written(stream, 0, MicroBatch("query", number))
+        task = SparkTask(partition=0, attempt=0, batch=MicroBatch("query", number))
+        again = write_task(stream._sink, stream._transaction, task, rows())
+        assert isinstance(again, TaskFailed)
+        assert "was run before" in again.reason
+        assert states_of(state).keys() == {"nightly", "nightly.claim-0"}
+        stream.abort([again], number)
+
+
+def test_attempts_at_the_same_time(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both see that none has been there before; the one that comes second does not write."""
+    init = transaction_state.init_transactions
+    with sink.connect(sink.deadline()) as cluster:
+
+        def later(*arguments: Any) -> Any:
+            monkeypatch.setattr(transaction_state, "init_transactions", init)
+            taken.append(take_once(cluster, "t", number, sink.deadline()))
+            return init(*arguments)
+
+        for number in (1, 3):  # for a new id and for a known one
+            taken: list[bool] = []
+            monkeypatch.setattr(transaction_state, "init_transactions", later)
+            assert not take_once(cluster, "t", number, sink.deadline())
+            assert taken == [True]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 import pyarrow as pa
 import pytest
@@ -10,9 +11,19 @@ from pyspark.sql.types import StringType, StructField, StructType
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.produce.transactions import abort, init_transactions
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.source.sink import Sink, SparkTask, TaskFailed, TaskWritten, generation, new_sink, transactional_id
+from kafka_lagoon.source.sink import (
+    MicroBatch,
+    Sink,
+    SparkTask,
+    TaskFailed,
+    TaskWritten,
+    generation,
+    new_sink,
+    transactional_id,
+)
 from kafka_lagoon.source.write_batch import LagoonWriter
 from kafka_lagoon.source.write_options import parse_sink
+from kafka_lagoon.source.write_stream import LagoonStreamWriter
 from kafka_lagoon.source.write_task import write_task
 from tests.integration.producers import consume
 from tests.source.source_topics import create
@@ -23,9 +34,14 @@ TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 SCHEMA = StructType([StructField("value", StringType())])
 
 
-def sink_of(kafka: LocalKafka, topic: str, transactions: str) -> Sink:
+def sink_of(kafka: LocalKafka, topic: str, transactions: str, **others: str) -> Sink:
     """Make the write that a driver plans."""
-    options = {"kafka.bootstrap.servers": kafka.bootstrap_servers, "topic": topic, "transactions": transactions}
+    options = {
+        "kafka.bootstrap.servers": kafka.bootstrap_servers,
+        "topic": topic,
+        "transactions": transactions,
+        **others,
+    }
     return new_sink(parse_sink(options, SCHEMA, overwrite=False, is_stream=False), SCHEMA)
 
 
@@ -97,3 +113,28 @@ def test_attempts_in_one_transaction(request: pytest.FixtureRequest, fixture: st
     assert sink.prefix in states
     assert "Ongoing" not in states.values()
     assert consume(kafka, {topic: 0}, "read_committed")[topic] == []
+
+
+@pytest.mark.parametrize("fixture", ["kafka", pytest.param("kafka_392", marks=pytest.mark.proof)])
+def test_a_stage_of_a_stream_that_is_run_again(request: pytest.FixtureRequest, fixture: str) -> None:
+    """Brokers would take the first batch of the second attempt for a repetition: one row twice, and the other one missing."""
+    kafka: LocalKafka = request.getfixturevalue(fixture)
+    topic = "repeated-stage"
+    create(kafka, topic)
+    sink = sink_of(kafka, topic, "run", **{"kafka.batch.size": "1"})
+    for number in range(2):
+        stream = LagoonStreamWriter(sink)
+        stream.__getstate__()
+        task = SparkTask(partition=0, attempt=0, batch=MicroBatch("query", number))
+        died = write_task(sink, stream._transaction, task, rows("first"))  # its executor dies before the other row
+        again = write_task(sink, stream._transaction, task, chain(rows("other"), rows("first")))
+        assert isinstance(died, TaskWritten)
+        assert isinstance(again, TaskFailed)
+        assert "was run before" in again.reason
+        stream.abort([again], number)
+    assert consume(kafka, {topic: 0}, "read_committed")[topic] == []
+    stream = LagoonStreamWriter(sink)
+    stream.__getstate__()
+    task = SparkTask(partition=0, attempt=0, batch=MicroBatch("query", 2))
+    stream.commit([write_task(sink, stream._transaction, task, rows("first", "other"))], 2)
+    assert [one.value for one in consume(kafka, {topic: 0}, "read_committed")[topic]] == [b"first", b"other"]

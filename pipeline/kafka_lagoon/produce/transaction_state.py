@@ -10,10 +10,13 @@ from kafka_lagoon.client.routing import Gathered
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import TransactionFailed
 from kafka_lagoon.produce.transaction_requests import failed
-from kafka_lagoon.produce.transactions import Transaction
+from kafka_lagoon.produce.transactions import Transaction, init_transactions
 from kafka_lagoon.protocol.error_codes import INVALID_TXN_STATE, PRODUCER_FENCED, TRANSACTIONAL_ID_NOT_FOUND, error_code
 from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS, ONGOING, DescribedTransaction
 from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
+
+# Coordinators wait as long for their replicas. With any epoch added it is less than Kafka's default, a minute.
+_TAKEN_MS = 20_000
 
 
 def is_open(cluster: Cluster, transactional_id: str, deadline: Deadline) -> bool:
@@ -29,6 +32,26 @@ def is_known(cluster: Cluster, transactional_id: str, deadline: Deadline) -> boo
     """
     described = _described(cluster, transactional_id, deadline)
     return None if any(failure.is_too_old for failure in described.failures.values()) else bool(described.answers)
+
+
+def take_once(cluster: Cluster, transactional_id: str, number: int, deadline: Deadline) -> bool:
+    """Take an id, under which no transaction is begun, for a step with this number, as an epoch; False if it was taken before.
+
+    The coordinator keeps the number as the timeout of the id's transactions. If several take the id at the same time, each gets
+    another epoch, and at most one of them the epoch after the one that all have seen. True with brokers before Kafka 3.0,
+    which cannot be asked.
+    """
+    described = _described(cluster, transactional_id, deadline)
+    if any(failure.is_too_old for failure in described.failures.values()):
+        return True
+    timeout_ms = _TAKEN_MS + number
+    before = described.answers.get(transactional_id)
+    if before and before.transaction_timeout_ms == timeout_ms:
+        return False
+    taken = init_transactions(cluster, transactional_id, timeout_ms, deadline)
+    if before and before.producer_id == taken.producer_id:
+        return taken.epoch == before.producer_epoch + 1
+    return taken.epoch == 0  # of a new id, or of the producer id that follows one whose epochs are used up
 
 
 def _described(cluster: Cluster, transactional_id: str, deadline: Deadline) -> Gathered[str, DescribedTransaction]:

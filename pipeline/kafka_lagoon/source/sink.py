@@ -70,6 +70,10 @@ class Sink:
         """The transactional id that only one attempt of a task can use, new for each write."""
         return f"{self.prefix}.claim-{self.run_id}-{partition}"
 
+    def claim_of_stream(self, partition: int) -> str:
+        """The transactional id that one attempt of a task can use in each micro-batch; all micro-batches have the same."""
+        return f"{self.prefix}.claim-{partition}"
+
     def deadline(self) -> Deadline:
         """The time for one step between records."""
         return Deadline.after(SYSTEM_CLOCK, self.kafka.default_api_timeout_ms)

@@ -22,7 +22,7 @@ from kafka_lagoon.produce.arrow_writer import ArrowWriter, WriteOptions
 from kafka_lagoon.produce.producer_state import ProducerState
 from kafka_lagoon.produce.sequences import init_producer_id
 from kafka_lagoon.produce.targets import describe_targets
-from kafka_lagoon.produce.transaction_state import is_open, refuse_if_fenced
+from kafka_lagoon.produce.transaction_state import is_open, refuse_if_fenced, take_once
 from kafka_lagoon.produce.transactions import Transaction, abort, init_transactions
 from kafka_lagoon.protocol.error_codes import OUT_OF_ORDER_SEQUENCE_NUMBER
 from kafka_lagoon.protocol.messages.produce import ALL_ACKS
@@ -106,7 +106,7 @@ def _written(sink: Sink, shared: Transaction | None, task: SparkTask, batches: I
         return TaskWritten(task=task, transaction=None)
     deadline = sink.deadline()
     with sink.connect(deadline) as cluster:
-        _claim(cluster, sink, task, deadline)
+        _claim(cluster, sink, shared, task, deadline)
         transaction = shared
         if sink.options.transactions == OF_TASKS:
             transaction = begin_attempt(cluster, sink, shared, task, deadline)
@@ -127,16 +127,24 @@ def _refuse_second_attempt(sink: Sink, task: SparkTask) -> None:
         raise ConfigError([_REPEATED.format(partition=task.partition)])
 
 
-def _claim(cluster: Cluster, sink: Sink, task: SparkTask, deadline: Deadline) -> None:
+def _claim(cluster: Cluster, sink: Sink, shared: Transaction | None, task: SparkTask, deadline: Deadline) -> None:
     """Make this the only attempt of a task in the transaction of all tasks.
 
-    The attempt number is not enough: it begins again at 0 where Spark runs a stage again because shuffled data are lost. The
-    first user of a new transactional id gets epoch 0. A stream would use up an id for each task of each micro-batch.
+    The attempt number is not enough: it begins again at 0 where Spark runs a stage again because shuffled data are lost.
+    Brokers would take batches of the second attempt for repetitions, though its rows may come in another order: some would be
+    missing, and others be there twice.
+
+    The first user of a new transactional id gets epoch 0. A stream would use up an id for each task of each micro-batch: its
+    tasks take the same ids again, for the driver's transaction, which has an epoch of its own for each micro-batch.
     """
-    if sink.options.transactions == OF_THE_RUN and task.batch is None:
-        claim = init_transactions(cluster, sink.claim(task.partition), _CLAIM_MS, deadline)
-        if claim.epoch:
-            raise ConfigError([_REPEATED.format(partition=task.partition)])
+    if sink.options.transactions != OF_THE_RUN or shared is None:
+        return
+    if task.batch is None:
+        is_first = init_transactions(cluster, sink.claim(task.partition), _CLAIM_MS, deadline).epoch == 0
+    else:
+        is_first = take_once(cluster, sink.claim_of_stream(task.partition), shared.epoch, deadline)
+    if not is_first:
+        raise ConfigError([_REPEATED.format(partition=task.partition)])
 
 
 class _Writing:
