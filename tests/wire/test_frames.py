@@ -67,13 +67,13 @@ def test_kinds_of_bytes() -> None:
 
 def _poured(buffer: FrameBuffer, stream: bytes, most: int = 1 << 30) -> list[bytes | memoryview]:
     """Write a stream to the buffer's free space, at most this many bytes at once, as a socket does."""
-    frames = []
-    while stream:
+    frames, start = [], 0
+    while start < len(stream):
         with buffer.room() as room:
-            count = min(len(room), len(stream), most)
-            room[:count] = stream[:count]
+            count = min(len(room), len(stream) - start, most)
+            room[:count] = stream[start : start + count]
         buffer.filled(count)
-        stream = stream[count:]
+        start += count
         while (frame := buffer.take()) is not None:
             frames.append(frame)
     return frames
