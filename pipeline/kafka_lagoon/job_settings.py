@@ -136,7 +136,7 @@ class IngestSettings(Strict):
         0,
         ge=0,
         description="Longest time of a run over one cluster; the records read by then are committed, and the next run "
-        "continues. 0: no limit as long as there is progress.",
+        "continues. The time of a store that does not answer comes in addition. 0: no limit as long as there is progress.",
     )
     plan_timeout_ms: int = Field(300_000, gt=0, description="Longest time for planning.")
     stall_timeout_ms: int = Field(
