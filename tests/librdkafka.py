@@ -1,4 +1,4 @@
-"""What librdkafka's consumer reads of partitions, up to their ends: others' word for what stands in a topic."""
+"""Reads partitions to their ends with librdkafka's consumer, which is not our code."""
 
 import time
 from collections.abc import Collection, Iterable, Iterator

@@ -193,7 +193,7 @@ def test_googles_store_may_be_busy(scheme: str, failures: int, is_written: bool)
 
 
 def test_googles_store_that_stays_busy_is_asked_once() -> None:
-    """What is asked before an upload Hadoop's connector repeats itself, for 50 s."""
+    """Hadoop's connector itself repeats what it asks before an upload, for 50 s."""
     error = MagicMock(_target_id="o1")
     error.getClass.return_value.getSimpleName.return_value, error.getMessage.return_value = "StorageException", "503"
     jvm = MagicMock()

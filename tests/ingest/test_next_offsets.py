@@ -59,6 +59,14 @@ def test_round_trip(offsets: NextOffsets):
     assert from_json(to_json(offsets)) == offsets
 
 
+def test_topics_named_as_the_fields_of_a_topic():
+    """The stored topics then have the keys of a stored topic."""
+    topic = Archived(topic_id="i", partitions={0: Position(next_offset=1)}, unstarted={1: EARLIEST})
+    for names in (["id", "partitions"], ["partitions"], ["former", "id", "partitions", "unstarted"], ["topics"]):
+        offsets = NextOffsets(topics=dict.fromkeys(names, topic))
+        assert from_json(to_json(offsets)) == offsets
+
+
 def test_without_a_stored_value_there_are_no_offsets():
     """The first run begins with no topics."""
     assert from_json(None) == NextOffsets()

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, field, replace
 from typing import Any
 
-from kafka_lagoon.delta.stored_json import reading
+from kafka_lagoon.delta.stored_json import MALFORMED, reading
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.archived import Archived
 from kafka_lagoon.fetch.leader_epochs import EpochRange
@@ -131,10 +131,13 @@ def from_json(text: str | None) -> NextOffsets:
 
 
 def _topic_at_once(stored: dict[str, Any]) -> Any:
-    """An archived topic as soon as it is read: all lists of a million partitions together would take 200 MB."""
+    """An archived topic as soon as it is read: all lists of a million partitions together would take 200 MB.
+
+    Topics may be named `id` and `partitions`, and then the object of all topics has these keys, too.
+    """
     try:
-        return _archived(stored) if "partitions" in stored else stored
-    except (KeyError, TypeError, ValueError):  # of a newer format, or damaged, which _offsets tells
+        return _archived(stored) if isinstance(stored.get("partitions"), dict) else stored
+    except MALFORMED:  # of a newer format, or damaged, which _offsets tells
         return stored
 
 
