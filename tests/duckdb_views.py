@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 
 from kafka_lagoon.query.duckdb_engine import make_available
+from kafka_lagoon.query.statements import Ask, Rows
 from kafka_lagoon.warehouse_urls import local_folder
 
 
@@ -19,3 +20,13 @@ def connected(warehouse: str | Path, names: Iterable[str]) -> Iterator[duckdb.Du
         connection.execute("SET TimeZone = 'UTC'")
         make_available(connection, folder, names)
         yield connection
+
+
+def ask_of(connection: duckdb.DuckDBPyConnection) -> Ask:
+    """Run statements of ours on a connection."""
+
+    def ask(statement: str, *values: int | str) -> Rows:
+        reader = connection.sql(statement, params=values or None).to_arrow_reader()
+        return Rows(schema=reader.schema, batches=iter(reader))
+
+    return ask

@@ -9,7 +9,6 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 READ_COMMITTED = "read_committed"
 READ_UNCOMMITTED = "read_uncommitted"
 _TIMEOUT_S = 60
-_AT_ONCE = 10_000
 
 
 def messages(
@@ -41,14 +40,15 @@ def messages(
         consumer.assign(partitions)
         unfinished = {(one.topic, one.partition) for one in partitions}
         while unfinished:
-            for message in consumer.consume(_AT_ONCE, 1):
-                if (error := message.error()) is None:
-                    yield message
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    # A partition to which records come meanwhile ends more than once.
-                    unfinished.discard((message.topic(), message.partition()))
-                else:
-                    raise KafkaException(error)
+            message = consumer.poll(_TIMEOUT_S)  # consume() would wait until its time is over
+            assert message is not None, f"the consumer came to no end of {unfinished}"
+            if (error := message.error()) is None:
+                yield message
+            elif error.code() == KafkaError._PARTITION_EOF:
+                # A partition to which records come meanwhile ends more than once.
+                unfinished.discard((message.topic(), message.partition()))
+            else:
+                raise KafkaException(error)
     finally:
         consumer.close()
 

@@ -10,7 +10,7 @@ from kafka_lagoon.cli.main import main
 from kafka_lagoon.metrics.exposition import exposition
 from kafka_lagoon.metrics.snapshots import snapshot_facts, snapshot_samples
 from kafka_lagoon.metrics.tables import window_of_newest
-from kafka_lagoon.query.statements import Rows, tuples
+from kafka_lagoon.query.statements import tuples
 from kafka_lagoon.tables.cluster_rows import BrokerRow, ConfigRow, PartitionRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow
 from kafka_lagoon.tables.owner_rows import ExpectedGroupRow, OwnerRow
@@ -18,7 +18,7 @@ from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, CoverageRow
 from kafka_lagoon.tables.table_states import table_state
 from tests.delta.lake import make_lake
 from tests.delta.samples import HOSTILE, NOON_MS, lag_row, row, snapshot
-from tests.duckdb_views import connected
+from tests.duckdb_views import ask_of, connected
 from tests.metrics.parsed import in_file, parsed, value
 
 pytestmark = pytest.mark.long
@@ -113,10 +113,10 @@ def test_numbers_are_those_of_the_tables(lake: Path) -> None:
     """Separate SQL counts the same numbers."""
     samples = written_by_runs(100)
     with connected(lake, ["lag_now", "loss_ahead"]) as connection:
-        rows = connection.execute(
+        rows = connection.sql(
             "SELECT cluster, group_id, sum(lag)::BIGINT, count(*) FROM lag_now GROUP BY ALL HAVING count(lag) > 0"
         ).fetchall()
-        ((expiry,),) = connection.execute(
+        ((expiry,),) = connection.sql(
             "SELECT min(epoch_ms(expires_at)) FROM loss_ahead WHERE group_id = 'billing' AND cluster = 'default'"
         ).fetchall()
     assert len(rows) == 6
@@ -191,11 +191,7 @@ def test_an_empty_list_that_may_be_hidden_has_no_number(
 def test_only_the_newest_snapshots_are_opened(lake: Path) -> None:
     """Nothing is compared with earlier ones: of hourly snapshots of a day that would be 24 times the files."""
     with connected(lake, ["snapshots"]) as connection:
-
-        def ask(statement: str, *_: int | str) -> Rows:
-            answer = connection.sql(statement).to_arrow_table()
-            return Rows(schema=answer.schema, batches=iter(answer.to_batches()))
-
+        ask = ask_of(connection)
         spans = window_of_newest(ask)
         newest = tuples(ask("SELECT max(captured_at) FROM snapshots GROUP BY cluster"))
     assert sorted((span.begin, span.end) for span in spans) == sorted((at, at) for (at,) in newest)

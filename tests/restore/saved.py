@@ -8,7 +8,8 @@ import duckdb
 import pyarrow as pa
 
 from kafka_lagoon.query.duckdb_engine import columns_of
-from kafka_lagoon.query.statements import Ask, Rows
+from kafka_lagoon.query.statements import Ask
+from tests.duckdb_views import ask_of
 
 
 @contextmanager
@@ -21,9 +22,4 @@ def saved(**views: Sequence[Mapping[str, Any]]) -> Iterator[Ask]:
             table = pa.Table.from_pylist([dict.fromkeys(schema.names) | dict(row) for row in rows], schema)
             connection.register(f"rows_{name}", table)
             connection.execute(f"CREATE TABLE {name} AS FROM rows_{name}")
-
-        def ask(statement: str, *values: int | str) -> Rows:
-            reader = connection.sql(statement, params=values or None).to_arrow_reader()
-            return Rows(schema=reader.schema, batches=iter(reader))
-
-        yield ask
+        yield ask_of(connection)
