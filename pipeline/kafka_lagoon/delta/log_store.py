@@ -14,7 +14,7 @@ from typing import Any, cast
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.java_classes import LOCAL_LOG_STORE, OBJECT_LOG_STORE, defined
-from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, is_java, reason
+from kafka_lagoon.delta.storage import JAVA_ERRORS, Storage, is_java, reason, write_by
 from kafka_lagoon.errors import ConfigError
 
 _OBJECT_STORES = ("s3", "s3a", "s3n", "gs", "abfs", "abfss")
@@ -57,16 +57,14 @@ def check_exclusion(storage: Storage, root: str) -> None:
     if storage.conf.get(_kernel_key(scheme)) != OBJECT_LOG_STORE:
         return
     probe = f"{root}/.lagoon-probe-{uuid.uuid4().hex}"
-    path, java = storage.jvm.org.apache.hadoop.fs.Path(probe), storage.jvm.java.util
+    path = storage.jvm.org.apache.hadoop.fs.Path(probe)
     try:
         store = getattr(storage.jvm, OBJECT_LOG_STORE)(storage.conf)
-        if store.isPartialWriteVisible(path, storage.conf):  # it renames, so there are folders
-            path.getFileSystem(storage.conf).mkdirs(path.getParent())
-        store.write(path, java.List.of("first").iterator(), False, storage.conf)
+        write_by(store, storage, path, "first")
     except JAVA_ERRORS as error:
         raise ConfigError([f"warehouse: {root} does not take commits: {reason(error)}; {_instead(scheme)}"]) from error
     try:
-        store.write(path, java.List.of("second").iterator(), False, storage.conf)
+        store.write(path, storage.jvm.java.util.List.of("second").iterator(), False, storage.conf)
     except JAVA_ERRORS as error:
         if is_java(error, "FileAlreadyExistsException"):
             return

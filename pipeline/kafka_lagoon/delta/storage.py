@@ -96,10 +96,7 @@ class Storage:
         stores, scheme = self.jvm.io.delta.kernel.defaults.internal.logstore.LogStoreProvider, url.partition(":")[0]
         path = self._path(url)
         try:
-            store = stores.getLogStore(self.conf, scheme)
-            if store.isPartialWriteVisible(path, self.conf):  # it renames, so there are folders
-                path.getFileSystem(self.conf).mkdirs(path.getParent())
-            store.write(path, self.jvm.java.util.List.of(text).iterator(), False, self.conf)
+            write_by(stores.getLogStore(self.conf, scheme), self, path, text)
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be written: {reason(error)}") from error
 
@@ -248,6 +245,13 @@ def _created(files: Any, path: Any) -> Any:
     if not files.hasPathCapability(path, _CONDITIONAL):
         return files.create(path, False)
     return files.createFile(path).create().recursive().overwrite(False).must(_CONDITIONAL, True).build()
+
+
+def write_by(store: Any, storage: Storage, path: Any, text: str) -> None:
+    """Let a log store write a new file, whose folder need not be there."""
+    if store.isPartialWriteVisible(path, storage.conf):  # it renames, so there are folders
+        path.getFileSystem(storage.conf).mkdirs(path.getParent())
+    store.write(path, storage.jvm.java.util.List.of(text).iterator(), False, storage.conf)
 
 
 def _fill(stream: Any, data: bytes) -> None:
