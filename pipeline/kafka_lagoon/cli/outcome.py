@@ -6,7 +6,7 @@ settings with faults. docs/exit-codes.md lists the fields of the event, and is g
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from threading import Thread
@@ -34,6 +34,7 @@ from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.metrics.exposition import Sample
 
+_WAIT_S = 0.5
 EVENT = "run_finished"
 SNAPSHOT, INGEST, MAINTAIN = "snapshot", "ingest", "maintain"
 RESTORE, APPLY, REPORT = "restore", "apply", "report"
@@ -219,9 +220,15 @@ def at_once(outcomes: Sequence[RunOutcome], limit: int, clock: Clock, run: Calla
 def _in_order(
     unreported: deque[tuple[RunOutcome, Future[BaseException | None]]],
 ) -> Iterator[tuple[RunOutcome, BaseException | None]]:
-    """Wait for each run, and remove it from those that are not reported."""
+    """Wait for each run, and remove it from those that are not reported.
+
+    The wait is cut into steps: a signal that comes between Python's last check for signals and the wait itself does not
+    end the wait, and its handler would run only when the run has ended.
+    """
     while unreported:
         outcome, end = unreported[0]
+        while wait([end], _WAIT_S).not_done:
+            pass
         failure = end.result()
         unreported.popleft()
         yield outcome, failure
