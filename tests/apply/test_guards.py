@@ -45,7 +45,7 @@ def test_topics_of_brokers_need_one_more(name: str) -> None:
         metadata = replace(topic("t", [[1]]).metadata, name=about)
         assert delete_topic(metadata).guards == {Guard.DELETIONS, *has_guards}
         assert extend_topic(about, 50, 60).guards == has_guards
-        records = delete_records_before(TopicPartition(about, 0), None, 1, 5)
+        records = delete_records_before(TopicPartition(about, 0), 1, 5)
         assert records is not None
         assert records.guards == {Guard.RECORD_DELETION, *has_guards}
         for change in ({"retention.ms": "5"}, {"cleanup.policy": "delete"}):

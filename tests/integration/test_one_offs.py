@@ -9,12 +9,12 @@ from confluent_kafka.admin import NewTopic
 
 from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.apply.desired.reading import read_desired
-from kafka_lagoon.apply.execution import execute, make_plan
+from kafka_lagoon.apply.execution import Execution, execute, make_plan
 from kafka_lagoon.apply.kinds.cluster import voters
 from kafka_lagoon.apply.outcomes import Outcome
 from kafka_lagoon.apply.plan import PlanResult, plan_state
 from kafka_lagoon.apply.recording import NoRecorder, Run
-from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.errors import ConfigError, PlanOutdated
 from kafka_lagoon.kafka_settings import checked
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
@@ -49,20 +49,23 @@ class Desired:
 
     def plan(self, text: str, user: str | None = None) -> PlanResult:
         with self._administered.cluster(user) as cluster:
-            owns = 'topics = ["once-[ab]"]\ngroups = ["once-.*"]'
+            owns = 'topics = ["once-[ab].*"]\ngroups = ["once-.*"]'
             self._file.write_text(
                 f'cluster_id = "{cluster.cluster_id}"\n[owns]\n{owns}\n[topics.once-a]\n[topics.once-b]\n{text}'
             )
             return plan_state(cluster, read_desired(str(self._file), CLOCK.now_ms()), soon())
 
+    def carry_out(self, plan: PlanResult) -> Execution:
+        with self._administered.cluster() as cluster:
+            run = Run.new("apply", checked(self._administered.settings()), 0)
+            whole = make_plan("default", plan.cluster_id, plan.actions)
+            return execute(cluster, whole, frozenset(Guard), run, NoRecorder(), soon())
+
     def done(self, text: str) -> list[tuple[str, str]]:
         """Carry a plan out, check that the next one is empty, and return its actions."""
         plan = self.plan(text)
         assert not plan.failures
-        with self._administered.cluster() as cluster:
-            run = Run.new("apply", checked(self._administered.settings()), 0)
-            whole = make_plan("default", plan.cluster_id, plan.actions)
-            done = execute(cluster, whole, frozenset(Guard), run, NoRecorder(), soon())
+        done = self.carry_out(plan)
         assert [(one.action, one.failure) for one in done.results if one.outcome is not Outcome.DONE] == []
         every_broker.has_moved_replicas(self._administered.bootstrap_servers, NAMES)
         deadline = soon()
@@ -95,6 +98,25 @@ def test_offsets_and_groups(administered: Administered, desired: Desired) -> Non
     assert (shifted.before, shifted.after) == ({"committed_offset": 0}, {"committed_offset": 5})
     assert desired.done(action("delete_group", group='"once-g"')) == [("delete_group", "once-g")]
     assert "once-g" not in administered.tool(CONSUMER_GROUPS, "--list")
+
+
+def test_offsets_of_a_topic_that_was_created_again(administered: Administered, desired: Desired) -> None:
+    """It begins at 0 again, has as many records, and the group has committed nothing: only the id tells that it is another."""
+    servers = administered.bootstrap_servers
+    create_topics(servers, [NewTopic("once-a-again", 1, 2)])
+    produce(servers, "once-a-again", 20)
+    commit(servers, "once-again", {("once-b", 0): 3})
+    text = action("reset_offsets", group='"once-again"', topics='["once-a-again"]', to="7")
+    text = text.replace("[[actions]]", "[topics.once-a-again]\n[[actions]]")
+    plan = desired.plan(text)
+    assert [one.before for one in plan.actions] == [None]
+    delete_topics(servers, ["once-a-again"])
+    create_topics(servers, [NewTopic("once-a-again", 1, 2)])
+    produce(servers, "once-a-again", 20)
+    with pytest.raises(PlanOutdated, match="topic once-a-again was deleted and created again"):
+        desired.carry_out(plan)
+    assert desired.done(text) == [("alter_offsets", "once-again once-a-again-0")]
+    delete_topics(servers, ["once-a-again"])
 
 
 def test_a_group_with_members(administered: Administered, desired: Desired) -> None:

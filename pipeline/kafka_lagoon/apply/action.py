@@ -51,6 +51,7 @@ class Action:
 
     `before` is what the cluster had when the action was planned, `after` what it will have; both hold only what the action
     is about. `secrets` are passwords that are sent and never shown. `source` is the file and line that asks for it.
+    `topic_id` is the id of the topic that the resource is or belongs to; None if there is none, or if it is not known.
     """
 
     kind: str
@@ -60,6 +61,7 @@ class Action:
     guards: frozenset[Guard] = frozenset()
     secrets: Mapping[str, Secret] = field(default_factory=dict, repr=False)
     source: str | None = None
+    topic_id: str | None = None
 
 
 @frozen(kw_only=False)
@@ -92,11 +94,12 @@ class ActionKind:
     `send` requests the actions, and returns the failures of those that the cluster refused or did not answer, and its messages
     about others. With `validate_only`, which is passed only where `can_validate`, brokers check and change nothing.
 
-    The live state decides about an action whose outcome is not known: `is_done` if it was carried out, `is_undone` if nothing
-    of it was until then. It also decides after an error code in `already`, which says that there is nothing left to do. The
-    resource had another state before the action was sent, so the action itself may have changed it: a broker that forwards a
-    request to the controller sends it again if the controller moves or closes the connection, and returns the answer to the
-    second request.
+    `is_done` tells from the live state that an action was carried out whose answer is missing, or that has an error code in
+    `already`, which says that there is nothing left to do. The resource had another state before the action was sent, so the
+    action itself may have changed it: a broker that forwards a request to the controller sends it again if the controller moves
+    or closes the connection, and returns the answer to the second request.
+
+    `topic_of` returns the topic that a resource is or belongs to, if it must be the topic for which the action was planned.
     """
 
     name: str
@@ -105,8 +108,8 @@ class ActionKind:
     send: Callable[[Cluster, Sequence[Action], bool, Deadline], Mapping[Resource, Failure | Answered]]
     can_validate: bool = False
     is_done: Callable[[Action, State], bool] = lambda action, live: same_state(live, action.after)
-    is_undone: Callable[[Action, State], bool] = lambda action, live: same_state(live, action.before)
     already: frozenset[int] = frozenset()
+    topic_of: Callable[[Resource], str | None] = lambda _: None
 
     def about(self, resource: Resource) -> str:
         """A description of the action: `create topic orders`."""
@@ -114,7 +117,7 @@ class ActionKind:
 
 
 def never(_action: Action, _live: State) -> bool:
-    """Returns False: for `is_done` and `is_undone` of kinds whose actions look like those of other users afterwards."""
+    """Returns False: for `is_done` of kinds whose actions look like those of other users afterwards."""
     return False
 
 
@@ -144,7 +147,10 @@ class Plan:
 
 def plan_id(cluster_id: str, actions: Sequence[Action]) -> str:
     """An id that depends only on the actions: equal plans for the same cluster have the same id, whenever they were made."""
-    facts = [[action.kind, *action.resource, action.before, action.after] for action in actions]
+    facts = [
+        [action.kind, *action.resource, action.before, action.after, *([action.topic_id] if action.topic_id else [])]
+        for action in actions
+    ]
     return hashlib.sha256(_canonical([cluster_id, facts]).encode()).hexdigest()[:16]
 
 

@@ -25,6 +25,7 @@ from kafka_lagoon.apply.guards import require_guards, unresolved
 from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome, decided, is_unsure, not_answered, not_read, not_sent
 from kafka_lagoon.apply.recording import Recorder, Run
+from kafka_lagoon.apply.topic_ids import other_topics
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
@@ -72,7 +73,7 @@ def make_plan(
 def check(cluster: Cluster, plan: Plan, deadline: Deadline, kinds: Kinds = KINDS) -> Refused:
     """Find the actions of a plan that cannot be carried out: their state is unreadable, or brokers refuse them.
 
-    ConfigError for secrets that are not there; PlanOutdated if the state of any is not what it was when the plan was made.
+    ConfigError for secrets that are not there; PlanOutdated if the state or the topic of any is not that of the plan.
     """
     if problems := list(unresolved(plan.actions, kinds)):
         raise ConfigError(problems)
@@ -86,6 +87,11 @@ def check(cluster: Cluster, plan: Plan, deadline: Deadline, kinds: Kinds = KINDS
                 refused[_key(action)] = state
             elif not same_state(state, action.before):
                 changes.append(f"{action.resource} was {_shown(action.before)} and is {_shown(state)}")
+    for topic, failure in other_topics(cluster, plan.actions, deadline, kinds).items():
+        if failure:
+            refused |= {_key(one): failure for one in plan.actions if kinds[one.kind].topic_of(one.resource) == topic}
+        else:
+            changes.append(f"topic {topic} was deleted and created again")
     if changes:
         raise PlanOutdated(changes)
     return {**refused, **_invalid(cluster, plan, refused, deadline, kinds)}

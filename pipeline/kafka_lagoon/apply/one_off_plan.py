@@ -258,9 +258,7 @@ def _delete_records(planner: _Planner, wanted: DeleteRecords) -> None:
         if partition in resolved.outside and offset > log.high_watermark:
             planner.fault((*wanted.path, "before"), f"{partition} ends at {log.high_watermark}, before {offset}")
         else:
-            topic_id = planner.cluster.topics.id_of(partition.topic)
-            place = planner.place(wanted)
-            planner.add(delete_records_before(partition, topic_id, log.log_start_offset, offset, place))
+            planner.add(delete_records_before(partition, log.log_start_offset, offset, planner.place(wanted)))
 
 
 def _reset(planner: _Planner, wanted: ResetOffsets) -> None:

@@ -19,6 +19,7 @@ from kafka_lagoon.apply.live import Live
 from kafka_lagoon.apply.live_reading import Wanted, read_live
 from kafka_lagoon.apply.move_plan import is_about, left_on, move_actions, named_brokers, named_topics, needs_moves
 from kafka_lagoon.apply.one_off_plan import plan_one_offs
+from kafka_lagoon.apply.topic_ids import with_topic_ids
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.clock import Deadline
@@ -58,7 +59,7 @@ def plan_state(cluster: Cluster, desired: DesiredState, deadline: Deadline) -> P
     moves, faults_of_moves = move_actions(desired, live)
     once = plan_one_offs(cluster, desired, live, deadline, {partition_of(action.resource) for action in moves})
     differences = diff(desired, live)
-    actions = in_order([*differences, *moves, *once.actions])
+    actions = with_topic_ids(cluster, in_order([*differences, *moves, *once.actions]), deadline)
     faults += [*faults_of_moves, *once.faults, *_deleted(desired, differences), *_twice(actions), *unresolved(actions)]
     if faults:
         raise ConfigError(in_order_of_lines(faults))

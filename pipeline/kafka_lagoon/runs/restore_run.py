@@ -7,6 +7,7 @@ from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.execution import execute, make_plan
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome
 from kafka_lagoon.apply.recording import Run
+from kafka_lagoon.apply.topic_ids import with_topic_ids
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.delta.admin_actions import fence_of_now, is_passed, recording
@@ -96,6 +97,7 @@ class RestoreRun:
         """Carry out actions that were planned after `start`, with a row of admin_actions for each."""
         if not actions:
             return []
+        actions = with_topic_ids(self.cluster, actions, self.deadline())
         plan = make_plan(self.request.to_cluster, self.cluster_id, actions)
         run = Run.new("restore", self.cluster.settings, self.clock.now_ms())
         with (

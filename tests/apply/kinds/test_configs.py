@@ -75,21 +75,6 @@ def test_secrets_are_not_decided_by_what_can_be_seen() -> None:
     assert not ALTER_CONFIGS.is_done(again, {"p": SENSITIVE})
 
 
-def test_what_looks_as_before_may_be_done() -> None:
-    """Another secret, and an unset logger whose parent has the same level, were said to have failed after a timeout."""
-    secret = value(SENSITIVE, is_sensitive=True)
-    again = change_configs(ORDERS, {"p": secret}, {"p": "x"})
-    both = change_configs(ORDERS, {"p": secret, "a": value("5")}, {"p": "x", "a": "6"})
-    logger = change_configs(ConfigResource(BROKER_LOGGER, "1"), {"kafka": value("INFO")}, {"kafka": None})
-    assert again
-    assert both
-    assert logger
-    assert not ALTER_CONFIGS.is_undone(again, {"p": SENSITIVE})
-    assert not ALTER_CONFIGS.is_undone(logger, {"kafka": "INFO"})
-    assert ALTER_CONFIGS.is_undone(both, {"p": SENSITIVE, "a": "5"})
-    assert not ALTER_CONFIGS.is_undone(both, {"p": SENSITIVE, "a": "6"})
-
-
 def test_a_change_is_done_as_a_whole() -> None:
     """A secret of several values, and a value that another client has set instead of unsetting it, leave it open."""
     values = {"p": value(SENSITIVE, is_sensitive=True), "a": value("5")}
@@ -102,14 +87,13 @@ def test_a_change_is_done_as_a_whole() -> None:
     assert ALTER_CONFIGS.is_done(unset, {"a": None})
 
 
-def test_what_is_as_before_was_not_done() -> None:
-    """A config that was to be unset and a logger that was to get a level show by their old values that they did not change."""
+def test_what_is_as_before_is_not_done() -> None:
+    """Nor is a logger with a third level."""
     unset = change_configs(ORDERS, {"a": value("5")}, {"a": None})
     logger = change_configs(ConfigResource(BROKER_LOGGER, "1"), {"kafka": value("INFO")}, {"kafka": "DEBUG"})
     assert unset
     assert logger
-    assert ALTER_CONFIGS.is_undone(unset, {"a": "5"})
-    assert ALTER_CONFIGS.is_undone(logger, {"kafka": "INFO"})
+    assert not ALTER_CONFIGS.is_done(unset, {"a": "5"})
     assert not ALTER_CONFIGS.is_done(logger, {"kafka": "WARN"})
     assert not ALTER_CONFIGS.is_done(logger, {"kafka": "INFO"})
 

@@ -19,7 +19,6 @@ from kafka_lagoon.apply.kinds.partitions import (
 )
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
-from kafka_lagoon.errors import PlanOutdated
 from kafka_lagoon.protocol.messages import delete_records, elect_leaders
 from kafka_lagoon.protocol.messages.metadata import NO_LEADER, MetadataPartition, MetadataTopic
 from kafka_lagoon.topic_partition import TopicPartition
@@ -127,28 +126,15 @@ def test_an_election_without_an_answer(state: FakeCluster, cluster: Cluster, car
 
 def test_records_are_deleted(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:
     """Records are deleted up to an offset; a log that starts at or after this offset is left alone."""
-    assert delete_records_before(ORDERS_1, None, 10, 10) is None
+    assert delete_records_before(ORDERS_1, 10, 10) is None
     start = log_start_offsets(cluster, [ORDERS_1], soon())[ORDERS_1]
     assert start == 0
-    action = delete_records_before(ORDERS_1, cluster.topics.id_of("orders"), 0, 7)
+    action = delete_records_before(ORDERS_1, 0, 7)
     assert action
     state.faults.append(timed_out(delete_records.DELETE_RECORDS.key))
     assert endings(carry_out([action])) == [("done", "REQUEST_TIMED_OUT")]
     assert DELETE_RECORDS.is_done(action, {"log_start_offset": 9})
     assert not DELETE_RECORDS.is_done(action, {"log_start_offset": 6})
-
-
-def test_records_of_a_topic_that_was_created_again_stay(
-    state: FakeCluster, cluster: Cluster, carry_out: CarryOut
-) -> None:
-    """Another topic of this name may have as many records, and start at the same offset: the plan is about the first one."""
-    cluster.refresh({"orders"}, soon())
-    action = delete_records_before(ORDERS_1, cluster.topics.id_of("orders"), 0, 7)
-    assert action
-    state.topics["orders"].topic_id = bytes(15) + b"\7"
-    with pytest.raises(PlanOutdated):
-        carry_out([action])
-    assert state.count(delete_records.DELETE_RECORDS.key) == 0
 
 
 def test_a_partition_that_is_not_there(cluster: Cluster) -> None:

@@ -16,7 +16,7 @@ from kafka_lagoon.admin.brokers import registered_brokers, unregister_brokers
 from kafka_lagoon.admin.features import FeatureChange, feature_levels, update_features
 from kafka_lagoon.admin.quorum import describe_quorum, quorum_failures, quorum_partitions
 from kafka_lagoon.admin.voters import Listener, Voter, add_voters, remove_voters
-from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State, same_state
+from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
 from kafka_lagoon.apply.kinds.names import parse_listener
 from kafka_lagoon.client.agreement import agreed_metadata
 from kafka_lagoon.client.cluster import Cluster
@@ -203,11 +203,6 @@ def _read_running(
     return {action.resource: {"fenced": False if action.resource in running else None} for action in actions}
 
 
-def _is_registered(action: Action, live: State) -> bool:
-    """False where brokers do not list registered brokers: nothing shows then that this one is still registered."""
-    return live is not None and live["fenced"] is not None and same_state(live, action.before)
-
-
 def _unregister(
     cluster: Cluster, actions: Sequence[Action], _validate_only: bool, deadline: Deadline
 ) -> Mapping[Resource, Failure]:
@@ -274,6 +269,5 @@ UNREGISTER_BROKER = ActionKind(
     title="forget broker",
     read=_read_brokers,
     send=_unregister,
-    is_undone=_is_registered,
     already=frozenset({BROKER_ID_NOT_REGISTERED}),
 )

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.admin.config_changes import alter_configs
 from kafka_lagoon.admin.config_values import SENSITIVE, ConfigResource, Values, config_values, is_sensitive
-from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State, same_state
+from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
 from kafka_lagoon.apply.config_texts import may_be_same
 from kafka_lagoon.apply.kinds.topic_guards import internal_guards
 from kafka_lagoon.client.cluster import Cluster
@@ -199,18 +199,6 @@ def _is_done(action: Action, live: State) -> bool:
     return all(may_be_same(name, live.get(name), value) for name, value in after.items())
 
 
-def _is_undone(action: Action, live: State) -> bool:
-    """True if all values are as before, and one of them would show the change.
-
-    Neither another secret shows it, nor an unset logger, whose parent may have the same level. All changes of a resource are
-    made, or none.
-    """
-    before, after = action.before or {}, action.after or {}
-    is_logger = action.resource.type == "broker_logger"
-    shown = [name for name, value in after.items() if before.get(name) != value and not (is_logger and value is None)]
-    return bool(shown) and same_state(live, action.before)
-
-
 def _send(
     cluster: Cluster,
     actions: Sequence[Action],
@@ -234,5 +222,5 @@ ALTER_CONFIGS = ActionKind(
     send=_send,
     can_validate=True,
     is_done=_is_done,
-    is_undone=_is_undone,
+    topic_of=lambda resource: resource.name if _TYPES[resource.type] == TOPIC else None,
 )

@@ -340,11 +340,23 @@ def _delete_groups(
     return {Resource("group", group_id): failure for group_id, failure in gathered.failures.items()}
 
 
+def _topic_of(resource: Resource) -> str:
+    return parse_group_partition(resource.name).topic
+
+
 ALTER_OFFSETS = ActionKind(
-    name="alter_offsets", title="commit offset", read=_by_partition(read_commits), send=_send_commits
+    name="alter_offsets",
+    title="commit offset",
+    read=_by_partition(read_commits),
+    send=_send_commits,
+    topic_of=_topic_of,
 )
 DELETE_OFFSETS = ActionKind(
-    name="delete_offsets", title="delete committed offset", read=_by_partition(read_commits), send=_forget_commits
+    name="delete_offsets",
+    title="delete committed offset",
+    read=_by_partition(read_commits),
+    send=_forget_commits,
+    topic_of=_topic_of,
 )
 ALTER_SHARE_OFFSETS = ActionKind(
     name="alter_share_offsets",
@@ -352,13 +364,14 @@ ALTER_SHARE_OFFSETS = ActionKind(
     read=_by_partition(read_share_offsets),
     send=_send_share_offsets,
     is_done=lambda action, live: _moves(action) and same_state(live, action.after),
-    is_undone=lambda action, live: _moves(action) and same_state(live, action.before),
+    topic_of=_topic_of,
 )
 DELETE_SHARE_OFFSETS = ActionKind(
     name="delete_share_offsets",
     title="delete start offsets of share group",
     read=_read_share_topics,
     send=_forget_share_topics,
+    topic_of=lambda resource: parse_group_topic(resource.name).topic,
 )
 DELETE_GROUP = ActionKind(
     name="delete_group",

@@ -21,6 +21,7 @@ from kafka_lagoon.apply.kinds.partitions import (
     of_partitions,
     partition_of,
     partition_resource,
+    topic_of,
 )
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
@@ -217,7 +218,12 @@ def _move(
 
 
 REASSIGN_PARTITION = ActionKind(
-    name="reassign_partition", title="move", read=_read_placements, send=_reassign, is_done=_is_reassigned
+    name="reassign_partition",
+    title="move",
+    read=_read_placements,
+    send=_reassign,
+    is_done=_is_reassigned,
+    topic_of=topic_of,
 )
 CANCEL_REASSIGNMENT = ActionKind(
     name="cancel_reassignment",
@@ -226,5 +232,13 @@ CANCEL_REASSIGNMENT = ActionKind(
     send=_cancel,
     is_done=_is_cancelled,
     already=frozenset({NO_REASSIGNMENT_IN_PROGRESS}),
+    topic_of=topic_of,
 )
-MOVE_REPLICA = ActionKind(name="move_replica", title="move", read=_read_places, send=_move, is_done=_is_moved)
+MOVE_REPLICA = ActionKind(
+    name="move_replica",
+    title="move",
+    read=_read_places,
+    send=_move,
+    is_done=_is_moved,
+    topic_of=lambda replica: replica_of(replica).topic,
+)

@@ -5,8 +5,7 @@ Resource: partition TOPIC-N. Shapes:
 - elect_leaders: {leader, preferred, preferred_in_sync} -> {leader, election: "preferred"}, or {leader: null, election:
   "unclean"}, which takes whatever replica lives. Before, a leader is null while there is none. Other replicas may leave the ISR
   and come back between plan and election, as they do while brokers restart.
-- delete_records: {topic_id, log_start_offset} -> {log_start_offset}: the records before it are deleted. By the id a topic that
-  was re-created after the plan is recognized; it is null where brokers give none (before Kafka 2.8).
+- delete_records: {log_start_offset} -> {log_start_offset}: the records before it are deleted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,6 +37,11 @@ def partition_of(resource: Resource) -> TopicPartition:
     return TopicPartition(topic, int(number))
 
 
+def topic_of(resource: Resource) -> str:
+    """The topic of a partition."""
+    return partition_of(resource).topic
+
+
 def elect_leader(
     partition: TopicPartition, described: MetadataPartition, *, unclean: bool = False, source: str | None = None
 ) -> Action | None:
@@ -58,7 +62,7 @@ def elect_leader(
 
 
 def delete_records_before(
-    partition: TopicPartition, topic_id: str | None, log_start_offset: int, offset: int, source: str | None = None
+    partition: TopicPartition, log_start_offset: int, offset: int, source: str | None = None
 ) -> Action | None:
     """A deletion of the records before an offset; None if the log starts there already, or later."""
     if offset <= log_start_offset:
@@ -66,7 +70,7 @@ def delete_records_before(
     return Action(
         kind="delete_records",
         resource=partition_resource(partition),
-        before={"topic_id": topic_id, "log_start_offset": log_start_offset},
+        before={"log_start_offset": log_start_offset},
         after={"log_start_offset": offset},
         guards=frozenset({Guard.RECORD_DELETION}) | internal_guards(partition.topic),
         source=source,
@@ -152,9 +156,7 @@ def log_start_offsets(
 def _read_starts(cluster: Cluster, actions: Sequence[Action], deadline: Deadline) -> Mapping[Resource, State | Failure]:
     starts = log_start_offsets(cluster, [partition_of(action.resource) for action in actions], deadline)
     return {
-        partition_resource(partition): start
-        if isinstance(start, Failure)
-        else {"topic_id": cluster.topics.id_of(partition.topic), "log_start_offset": start}
+        partition_resource(partition): start if isinstance(start, Failure) else {"log_start_offset": start}
         for partition, start in starts.items()
     }
 
@@ -174,8 +176,18 @@ def _delete(
 
 
 ELECT_LEADERS = ActionKind(
-    name="elect_leaders", title="elect leader of", read=_read_leaders, send=_elect, is_done=_is_elected
+    name="elect_leaders",
+    title="elect leader of",
+    read=_read_leaders,
+    send=_elect,
+    is_done=_is_elected,
+    topic_of=topic_of,
 )
 DELETE_RECORDS = ActionKind(
-    name="delete_records", title="delete records of", read=_read_starts, send=_delete, is_done=_is_deleted
+    name="delete_records",
+    title="delete records of",
+    read=_read_starts,
+    send=_delete,
+    is_done=_is_deleted,
+    topic_of=topic_of,
 )

@@ -155,7 +155,6 @@ CREATE_TOKEN = ActionKind(
     read=_reads_nothing,
     send=_create,
     is_done=never,  # its owner may have other tokens
-    is_undone=never,
 )
 RENEW_TOKEN = ActionKind(
     name="renew_delegation_token",

@@ -271,4 +271,5 @@ EXTEND_TOPIC = ActionKind(
     can_validate=True,
     is_done=_is_extended,
     already=frozenset({INVALID_PARTITIONS}),
+    topic_of=lambda topic: topic.name,
 )

@@ -170,5 +170,4 @@ FENCE_PRODUCER = ActionKind(
     read=_read_ids,
     send=_fence,
     is_done=never,  # other clients fence producers, too
-    is_undone=never,
 )

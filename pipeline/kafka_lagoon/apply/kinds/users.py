@@ -107,17 +107,12 @@ def _is_set(action: Action, live: State) -> bool:
     return same_state(live, action.after) and not same_state(action.before, action.after)
 
 
-def _is_not_set(action: Action, live: State) -> bool:
-    return same_state(live, action.before) and not same_state(action.before, action.after)
-
-
 ALTER_SCRAM = ActionKind(
     name="alter_scram",
     title="set password of SCRAM user",
     read=_read,
     send=_send,
     is_done=_is_set,
-    is_undone=_is_not_set,
 )
 DELETE_SCRAM = ActionKind(
     name="delete_scram",

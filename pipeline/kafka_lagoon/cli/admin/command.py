@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from kafka_lagoon.apply.action import Guard
+from kafka_lagoon.apply.topic_ids import with_topic_ids
 from kafka_lagoon.cli.alterations import ADMIN, alter
 from kafka_lagoon.cli.arguments import add_create, add_warehouse
 from kafka_lagoon.cli.clusters import add_cluster_options, chosen_cluster, connected
@@ -42,5 +43,6 @@ def _run(invocation: Invocation, plan: Callable[[ClusterContext], PlannedActions
         if options.yes and not options.dry_run:
             recorder.begin()
         planned = plan(ClusterContext(cluster=cluster, options=options, deadline=deadline))
-        planned = replace(planned, failures=[*planned.failures, *cluster.refusals])
+        actions = with_topic_ids(cluster, planned.actions, deadline)
+        planned = replace(planned, actions=actions, failures=[*planned.failures, *cluster.refusals])
         return alter(cluster, chosen, planned, recorder, options).exit_code

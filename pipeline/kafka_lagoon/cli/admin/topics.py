@@ -208,14 +208,11 @@ def _plan_records(context: ClusterContext) -> PlannedActions:
     logs, unknown = ask_log_bounds(context.cluster, partitions, READ_UNCOMMITTED, context.deadline)
     resolved = resolve(context.cluster, specs, logs, context.deadline)
     beyond = {partition: offset for partition, offset in resolved.outside.items() if offset > logs[partition].end}
-    id_of = context.cluster.topics.id_of
     actions = [
         action
         for partition, offset in resolved.offsets.items()
         if partition not in beyond
-        and (
-            action := delete_records_before(partition, id_of(partition.topic), logs[partition].log_start_offset, offset)
-        )
+        and (action := delete_records_before(partition, logs[partition].log_start_offset, offset))
     ]
     refused = [_beyond(partition, offset) for partition, offset in beyond.items()]
     failures = [*selection.failures, *unknown.values(), *resolved.failures.values(), *refused]
