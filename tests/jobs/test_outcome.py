@@ -16,6 +16,7 @@ from kafka_lagoon.cli.terminal import reported
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.jobs.commands import here, rows
+from tests.metrics.parsed import in_file, value
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -236,6 +237,38 @@ def test_settings_that_cannot_work_have_an_event(argv: list[str], error: str, tm
     assert error in event["error"]
     known = {"job", "status", "exit_code", "error"}
     assert {name for name, value in event.items() if value is not None} == known
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["snapshot", "--warehouse", "{folder}/gone/warehouse", "--set", "create=false"],
+        ["snapshot", "--warehouse", "{folder}/new", "--create", "--slot", "2026-01-01"],
+        ["ingest", "--topics", "t", "--warehouse", "{folder}/gone/warehouse", "--set", "create=false"],
+        ["ingest", "--warehouse", "{folder}/new", "--create"],
+    ],
+)
+def test_a_run_that_is_refused_has_its_metrics(argv: list[str], tmp_path: Path) -> None:
+    """The file of the run before said `complete`, so that no alert fired while a mount was missing."""
+    metrics, log = tmp_path / "metrics", tmp_path / "log"
+    metrics.mkdir()
+    given = [one.format(folder=tmp_path) for one in argv]
+    options = [
+        "--set",
+        "kafka.bootstrap_servers=127.0.0.1:1",
+        "--set",
+        f"metrics.folder={metrics}",
+        "--log-file",
+        str(log),
+    ]
+    assert here(*given, *options).returncode == 2
+    (event,) = finished(log)
+    assert (event["cluster"], event["status"]) == (None, "misconfigured")
+    assert [path.name for path in metrics.iterdir()] == [f"lagoon-run-{argv[0]}-default.prom"]
+    labels = {"lagoon_job": argv[0], "kafka_cluster": "default"}
+    samples = in_file(metrics / f"lagoon-run-{argv[0]}-default.prom")
+    assert value(samples, "lagoon_run_exit_code", **labels) == 2
+    assert value(samples, "lagoon_run_status", **labels, status="misconfigured") == 1
 
 
 def test_a_command_line_that_cannot_be_parsed_has_no_event(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from kafka_lagoon.cli.jobs import JOB
 from kafka_lagoon.cli.outcome import INGEST, PARTIAL, RunOutcome, one_by_one
 from kafka_lagoon.cli.permissions import READ_TOPIC
 from kafka_lagoon.cli.progress import MeasuredProgress
-from kafka_lagoon.cli.run_metrics import metrics_written
+from kafka_lagoon.cli.run_metrics import metrics_written, write_refused
 from kafka_lagoon.cli.terminal import COMPLETE, INCOMPLETE, say, warn, worst_of_clusters
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import ConfigError
@@ -93,8 +93,12 @@ def ingest_arguments(options: Namespace, environ: Mapping[str, str], clock: Cloc
     for name in ("accept_loss", "accept_incomplete"):
         assigned += [f"ingest.{name}=true"] if getattr(options, name) else []
     settings = loaded(options, environ, assigned)
-    spec = _read_spec(settings.ingest, options.until, clock)
-    check_creation(settings)
+    try:
+        spec = _read_spec(settings.ingest, options.until, clock)
+        check_creation(settings)
+    except ConfigError as error:
+        write_refused(INGEST, settings, error, clock)
+        raise
     has_start = options.start is not None
     return IngestArguments(settings=settings, spec=spec, has_start=has_start, after_restore=options.after_restore)
 

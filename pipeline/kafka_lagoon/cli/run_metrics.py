@@ -7,13 +7,13 @@ neither file, nor do runs whose settings cannot be read, because the settings na
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kafka_lagoon.cli.outcome import PARTIAL, STATUS, RunOutcome
 from kafka_lagoon.cli.terminal import COMPLETE, FAILED, code_of, warn, was_interrupted
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.errors import PipelineError
+from kafka_lagoon.errors import ConfigError, PipelineError
 from kafka_lagoon.metrics import run
 from kafka_lagoon.metrics.exposition import Metric, Sample
 from kafka_lagoon.metrics.textfile import file_name, replace_file, replaced_place
@@ -53,6 +53,13 @@ def metrics_written(settings: Settings | None, outcomes: Sequence[RunOutcome], c
         for outcome in outcomes:
             if outcome.when_ended:
                 write(outcome)
+
+
+def write_refused(job: str, settings: Settings, error: ConfigError, clock: Clock) -> None:
+    """Write the files of a run that was refused before it began: its settings could be read, and cannot work."""
+    outcomes = [RunOutcome(job=job, cluster=name) for name in settings.named_clusters()]
+    with suppress(ConfigError), metrics_written(settings, outcomes, clock):
+        raise error
 
 
 def _place(settings: Settings) -> str | None:

@@ -7,6 +7,7 @@ from kafka_lagoon.cli.arguments import add_create, parsed_time
 from kafka_lagoon.cli.command import Command, Invocation
 from kafka_lagoon.cli.file_modes import check_creation, loaded
 from kafka_lagoon.cli.jobs import JOB
+from kafka_lagoon.cli.outcome import SNAPSHOT
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.jvm_start import starting_jvm
 from kafka_lagoon.errors import ConfigError
@@ -39,6 +40,7 @@ def _declare(parser: ArgumentParser) -> None:
 def snapshot_arguments(options: Namespace, environ: Mapping[str, str], clock: Clock) -> SnapshotArguments:
     """Check options and settings; ConfigError lists every fault."""
     problems: list[str] = []
+    settings: Settings | None = None
     slot_ms = parsed_time("--slot", options.slot, clock.now_ms(), problems)
     accepted = ["snapshot.accept_incomplete=true", "snapshot.fail_when_incomplete=false"]
     try:
@@ -52,8 +54,13 @@ def snapshot_arguments(options: Namespace, environ: Mapping[str, str], clock: Cl
         check_creation(settings)
     except ConfigError as error:
         problems += error.problems
-    if problems:
-        raise ConfigError(problems)
+    if settings is None or problems:
+        refused = ConfigError(problems)
+        if settings is not None:
+            from kafka_lagoon.cli.run_metrics import write_refused  # noqa: PLC0415  only for a run that is refused
+
+            write_refused(SNAPSHOT, settings, refused, clock)
+        raise refused
     return SnapshotArguments(settings=settings, slot_ms=clock.now_ms() if slot_ms is None else slot_ms)
 
 
