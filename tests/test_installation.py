@@ -141,12 +141,10 @@ def test_snapshots_need_their_own_extra_alone(server: str, tmp_path: Path) -> No
 
 
 def test_jars_need_pyspark(alone: Installed) -> None:
-    """`lagoon path jars` needs Ivy, which is part of PySpark, and says so."""
+    """`lagoon path jars` needs Ivy, which is part of PySpark: it names the extra and exits with 2, as other commands do."""
     done = lagoon(alone, "path jars")
-    assert done.returncode == 1
-    assert done.stderr == (
-        "lagoon: PySpark, whose Ivy downloads the jars, is not installed: pip install 'kafka-lagoon[spark]'\n"
-    )
+    assert done.returncode == 2
+    assert done.stderr == "lagoon: pyspark is not installed: pip install 'kafka-lagoon[spark]'\n"
 
 
 def test_other_peoples_folders_do_no_harm(alone: Installed, server: str, tmp_path: Path) -> None:

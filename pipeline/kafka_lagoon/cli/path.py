@@ -1,11 +1,12 @@
 """`lagoon path NAME`: paths of an installation that spark-submit needs."""
 
 from argparse import ArgumentParser
+from importlib.util import find_spec
 from pathlib import Path
 
 from kafka_lagoon.cli.command import PLAIN, Command, Invocation
 from kafka_lagoon.cli.terminal import COMPLETE, say
-from kafka_lagoon.errors import ConfigError
+from kafka_lagoon.errors import ConfigError, JarsUnavailable
 from kafka_lagoon.jars.locked_jars import DELTA, jar_paths
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -43,7 +44,16 @@ def _path(name: str) -> str:
         case "kernels":
             return str(_kernels())
         case _:
-            return ",".join(map(str, jar_paths(DELTA)))
+            return ",".join(map(str, _jars()))
+
+
+def _jars() -> list[Path]:
+    try:
+        return jar_paths(DELTA)
+    except JarsUnavailable:
+        if find_spec("pyspark") is None:  # a package that is missing ends every command alike: see extras.py
+            raise ModuleNotFoundError(name="pyspark") from None
+        raise
 
 
 def _kernels() -> Path:
