@@ -24,7 +24,9 @@ CAPTURED = Metric(
 )
 SLOT = Metric("lagoon_snapshot_slot_timestamp_seconds", "The slot of the newest snapshot.", _CLUSTER)
 COMPLETE = Metric(
-    "lagoon_snapshot_complete", "1 if everything answered that the newest snapshot asked, else 0.", _CLUSTER
+    "lagoon_snapshot_complete",
+    "1 if the newest snapshot is complete, 0 if it is partial; tables that can be skipped do not count.",
+    _CLUSTER,
 )
 FAILURES = Metric(
     "lagoon_snapshot_failures",
