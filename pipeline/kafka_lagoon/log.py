@@ -4,6 +4,7 @@ An event has a name and values. Values are never part of a sentence, and bytes f
 nothing import neither json nor Python's logging, which take longer than a request.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +15,7 @@ from typing import TextIO
 
 _LOCK = Lock()
 _write: Callable[[str], None] | None = None  # where the lines of this process go
+_new_file: int | None = None  # descriptor of a log file that this process has made
 
 
 def configure(stream: TextIO | None = None) -> None:
@@ -35,6 +37,7 @@ def append_to(path: Path) -> None:
 
     A disk that becomes full keeps a part of an event. The next event, also of a later run, begins on a line of its own.
     """
+    is_new = not path.exists()
     file = path.open("ab", buffering=0)  # without a buffer, whose rest Python would try to write again at the end
     is_cut, is_failing = _ends_within_a_line(path), False
 
@@ -53,7 +56,14 @@ def append_to(path: Path) -> None:
                 print(f"lagoon: --log-file {path}: an event could not be written: {cause}", file=sys.stderr)  # noqa: T201
         is_failing = written < len(data)
 
-    _send_to(write)
+    _send_to(write, file.fileno() if is_new else None)
+
+
+def open_to(umask: int) -> None:
+    """Give a log file that this process has made the mode of its other new files, which settings decide that are read later."""
+    if _new_file is not None:
+        with suppress(OSError):  # a file system without modes
+            os.fchmod(_new_file, 0o666 & ~umask)
 
 
 def _ends_within_a_line(path: Path) -> bool:
@@ -66,9 +76,9 @@ def _ends_within_a_line(path: Path) -> bool:
     return False
 
 
-def _send_to(write: Callable[[str], None]) -> None:
-    global _write  # noqa: PLW0603  of the process, as standard error is
-    _write = write
+def _send_to(write: Callable[[str], None], new_file: int | None = None) -> None:
+    global _write, _new_file  # of the process, as standard error is
+    _write, _new_file = write, new_file
 
 
 def info(event: str, **values: object) -> None:

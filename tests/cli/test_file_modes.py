@@ -62,6 +62,19 @@ def test_modes_of_new_files(tmp_path: Path, folder: int | None, umask: str | Non
     assert os.umask(0o022) == expected
 
 
+def test_a_log_file_has_the_mode_of_other_files(tmp_path: Path) -> None:
+    """It is opened before the settings are read, for its user alone. A file that was there keeps its mode."""
+    new, old = tmp_path / "new", tmp_path / "old"
+    old.touch(mode=0o600)
+    options = ("--warehouse", str(tmp_path / "lake"), "--set", "kafka.bootstrap_servers=127.0.0.1:1")
+    for path in (new, old):
+        lagoon("ingest", *options, "--log-file", str(path), LAGOON_UMASK="027")
+    private = tmp_path / "private"
+    lagoon("ingest", *options, "--log-file", str(private))
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (new, old, private)]
+    assert modes == [0o640, 0o600, 0o600]
+
+
 @pytest.mark.parametrize("text", ["rwx", "8", "77", "09", "1777", "777", "0177"])
 def test_a_umask_is_octal(text: str) -> None:
     """The umask is octal, as in chmod and systemd."""

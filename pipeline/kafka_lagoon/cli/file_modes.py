@@ -8,6 +8,7 @@ import stat
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 
+from kafka_lagoon import log
 from kafka_lagoon.cli.conf_file import ConfFile, conf_file
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.kafka_settings import CONF_VARIABLE
@@ -38,7 +39,8 @@ def loaded_from(
     """Load the settings as `loaded` does, from a file that is already chosen; faults do not name the file."""
     properties = options.kafka_properties
     settings = load(conf.path, environ, options.set, properties, assigned, conf_named_by=conf.named_by, **needed)
-    os.umask(umask_of(settings))
+    os.umask(umask := umask_of(settings))
+    log.open_to(umask)
     return settings
 
 
