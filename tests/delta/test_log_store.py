@@ -190,7 +190,8 @@ def test_a_named_log_store_stays(spark: SparkSession, bucket: ObjectStore) -> No
     with naming(spark, "io.delta.storage.HDFSLogStore"):
         named = at_path(spark, a_lake())
         assert named.kernel.storage.conf.get("io.delta.kernel.logStore.s3a.impl") == "io.delta.storage.HDFSLogStore"
-        log_store.check_exclusion(named.kernel.storage, named.name)  # the user's own responsibility
+        # The user's own responsibility.
+        log_store.check_exclusion(named.kernel.storage, named.name, f"{named.name}/probe")
     with (
         naming(spark, "io.delta.storage.S3SingleDriverLogStore"),
         pytest.raises(
@@ -240,5 +241,5 @@ def test_only_a_refusal_shows_that_a_store_excludes(name: str, expected: str | N
     error.getClass.return_value.getSimpleName.return_value, error.getMessage.return_value = name, "timeout"
     store.write.side_effect = [None, Py4JJavaError("failed", error)]
     with nullcontext() if expected is None else pytest.raises(ConfigError, match=expected):
-        log_store.check_exclusion(storage, "s3a://bucket/lake")
+        log_store.check_exclusion(storage, "s3a://bucket/lake", "s3a://bucket/lake/probe")
     storage.delete.assert_called_once()

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta import kernel
 from kafka_lagoon.delta import open_warehouse as opening
+from kafka_lagoon.delta.java_classes import OBJECT_LOG_STORE
 from kafka_lagoon.delta.open_warehouse import at_path, check_writable, find_warehouse, open_warehouse
 from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.query.spark_engine import make_available
@@ -110,6 +111,28 @@ def test_a_bucket_in_which_nothing_may_be_removed() -> None:
     warehouse.kernel.storage.delete = refuse
     with pytest.raises(
         ConfigError, match=r"^warehouse: files in s3a://bucket/lake cannot be removed: s3a://bucket/lake: "
+    ):
+        check_writable(warehouse)
+
+
+def test_a_bucket_that_refuses_a_later_removal() -> None:
+    """It is the warehouse that is at fault, too, if the file of the second check is the first that cannot be removed."""
+    warehouse, store, error = MagicMock(), MagicMock(), MagicMock(_target_id="o1")
+    warehouse.name = "s3a://bucket/lake"
+    storage = warehouse.kernel.storage
+    storage.conf.get.return_value = OBJECT_LOG_STORE
+    setattr(storage.jvm, OBJECT_LOG_STORE, lambda _: store)
+    error.getClass.return_value.getSimpleName.return_value = "FileAlreadyExistsException"
+    store.write.side_effect = [None, Py4JJavaError("failed", error)]
+    warehouse.lock_file.return_value = None
+
+    def refuse(url: str) -> None:
+        if store.write.called:
+            raise TableError(f"{url} cannot be removed: Access Denied (AccessDeniedException)")
+
+    storage.delete = refuse
+    with pytest.raises(
+        ConfigError, match=r"^warehouse: files in s3a://bucket/lake cannot be removed: Access Denied \("
     ):
         check_writable(warehouse)
 

@@ -48,15 +48,15 @@ def use_ours(storage: Storage, scheme: str, setting: str) -> None:
     storage.conf.set(_kernel_key(scheme), OBJECT_LOG_STORE)
 
 
-def check_exclusion(storage: Storage, root: str) -> None:
+def check_exclusion(storage: Storage, root: str, probe: str) -> None:
     """Raise ConfigError if the store lets a commit be written twice, as stores do that ignore a request's condition.
 
-    Only commits through our log store are checked; whoever names another log store answers for it.
+    `probe` is the URL of a file that does not exist; TableError if it cannot be removed afterwards. Only commits through our
+    log store are checked; whoever names another log store answers for it.
     """
     scheme = root.partition("://")[0]
     if storage.conf.get(_kernel_key(scheme)) != OBJECT_LOG_STORE:
         return
-    probe = f"{root}/.lagoon-probe-{uuid.uuid4().hex}"
     path = storage.jvm.org.apache.hadoop.fs.Path(probe)
     try:
         store = getattr(storage.jvm, OBJECT_LOG_STORE)(storage.conf)

@@ -147,13 +147,13 @@ def check_writable(warehouse: Warehouse) -> None:
         warehouse.kernel.storage.delete(probe)
         if commit_lock := warehouse.lock_file("commit"):
             check_existing(commit_lock)
+        check_exclusion(warehouse.kernel.storage, warehouse.name, probe)
     except TableError as error:
         # The name of the folder is in the settings, and that of the probe is not.
         problem = str(error).replace(f"{probe} cannot be removed", f"files in {warehouse.name} cannot be removed")
         problem = problem.replace(probe, warehouse.name)
         cure = _whose(warehouse) if isinstance(error.__cause__, PermissionError) else ""
         raise ConfigError([f"warehouse: {problem}{cure}"]) from error
-    check_exclusion(warehouse.kernel.storage, warehouse.name)
 
 
 def _whose(warehouse: Warehouse) -> str:
