@@ -19,11 +19,14 @@ from kafka_lagoon.delta.open_warehouse import at_path, open_warehouse
 from kafka_lagoon.delta.publish import publish, snapshot_lock
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError, LockHeld, TableError
+from kafka_lagoon.notebooks import register
+from kafka_lagoon.query import spark_engine
 from tests.clock import CLOCK
 from tests.delta import other_run
 from tests.object_store import BUCKET, SECRET, ObjectStore
 from tests.warehouses import settings
 
+FIRST = f"_delta_log/{0:020}.json"
 COMMIT = re.compile(rf"/{BUCKET}/.*/_delta_log/\d{{20}}\.json")
 
 
@@ -199,6 +202,25 @@ def test_a_named_log_store_stays(spark: SparkSession, bucket: ObjectStore) -> No
         ),
     ):
         at_path(spark, a_lake())
+
+
+@pytest.mark.proof
+def test_a_session_of_a_user_can_commit_beside_runs(
+    spark: SparkSession, bucket: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delta's own log store for S3 overwrites commits of runs; a session in which the tables are registered has ours."""
+    location, conf = a_lake(), spark.sparkContext._jsc.sc().conf()
+    monkeypatch.setattr(spark_engine, "make_available", lambda _: None)  # the views cost seconds
+
+    def is_conditional(table: str) -> bool:
+        spark.sql(f"CREATE TABLE delta.`{location}/{table}` (id INT) USING delta")
+        (commit,) = [one for one in bucket.requests() if one.method == "PUT" and one.path.endswith(f"/{table}/{FIRST}")]
+        return commit.is_conditional
+
+    conf.remove("spark.delta.logStore.s3a.impl")
+    assert not is_conditional("before")
+    register(spark, location)
+    assert is_conditional("after")
 
 
 def test_keys_are_not_stored(bucket: ObjectStore, lake: Warehouse) -> None:

@@ -110,8 +110,9 @@ def refuse_replaced_tables(
 def refuse_older_records(warehouse: Warehouse, cluster_id: str, last_run: LastRun | None) -> None:
     """TableError if another table has rows of later runs than `records`: an older copy of its folder was put in its place.
 
-    The next runs would have the numbers of those runs, so that their ranges and problems would count as added. `records` is
-    read again after the others: a run of another process commits records first, and may do so meanwhile where no lock is.
+    A Spark session with a log store that does not exclude other writers may have overwritten a commit, too. The next runs
+    would have the numbers of those runs, so that their ranges and problems would count as added. `records` is read again
+    after the others: a run of another process commits records first, and may do so meanwhile where no lock is.
     """
     if last_run is None:
         return
@@ -121,8 +122,8 @@ def refuse_older_records(warehouse: Warehouse, cluster_id: str, last_run: LastRu
         if sequence > known:
             raise TableError(
                 f"table {table.name} has rows of run {sequence} of this cluster, and the last run that table records has is "
-                f"{known}: an older copy of records was put back. Put copies of record_ranges and record_problems of the same "
-                "time back, too"
+                f"{known}: an older copy of records was put back, or a commit to records was overwritten. Put copies of "
+                "record_ranges and record_problems of the same time back, too"
             )
 
 
