@@ -70,10 +70,10 @@ class Standalone:
         """Return the JVMs of executors."""
         return [process.pid for process in self._processes() if _EXECUTOR in process.command]
 
-    def python_workers(self) -> list[int]:
-        """Return the processes that run our tasks: a daemon of each executor forks them."""
+    def python_workers(self, executor: int | None = None) -> list[int]:
+        """Return the processes that run our tasks, of one executor or of all: a daemon of each executor forks them."""
         pythons = [process for process in self._processes() if _DAEMON in process.command]
-        daemons = {process.pid for process in pythons}
+        daemons = {process.pid for process in pythons if executor in (None, process.parent)}
         return [process.pid for process in pythons if process.parent in daemons]
 
     def executor_folders(self) -> set[Path]:
