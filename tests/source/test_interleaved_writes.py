@@ -273,6 +273,22 @@ def test_a_stream_in_one_transaction_recognizes_a_repeated_stage(
         stream.abort([again], number)
 
 
+@pytest.mark.usefixtures("sink")
+def test_an_attempt_of_an_earlier_driver_that_goes_on(state: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes no id, so that a stage that Spark runs again is recognized also in the micro-batch of the next driver."""
+    monkeypatch.setattr(write_stream, "read_progress", lambda *_: [])
+    earlier, stream = (LagoonStreamWriter(sink_of(state, "run")) for _ in range(2))
+    earlier.__getstate__()
+    stream.__getstate__()
+    batch = MicroBatch("query", 0)
+    assert written(stream, 0, batch)
+    for writer, reason in ((earlier, "PRODUCER_FENCED"), (stream, "was run before")):
+        task = SparkTask(partition=0, attempt=0, batch=batch)
+        refused = write_task(writer._sink, writer._transaction, task, rows())
+        assert isinstance(refused, TaskFailed)
+        assert reason in refused.reason
+
+
 def test_attempts_at_the_same_time(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both see that none has been there before; the one that comes second does not write."""
     init = transaction_state.init_transactions

@@ -142,6 +142,9 @@ def _claim(cluster: Cluster, sink: Sink, shared: Transaction | None, task: Spark
     if task.batch is None:
         is_first = init_transactions(cluster, sink.claim(task.partition), _CLAIM_MS, deadline).epoch == 0
     else:
+        # An attempt of an earlier driver, as on a machine that was frozen, would take the id from the attempt that has it, and
+        # another one, of a stage that is run again, would not find it taken.
+        refuse_if_fenced(cluster, shared, deadline)
         is_first = take_once(cluster, sink.claim_of_stream(task.partition), shared.epoch, deadline)
     if not is_first:
         raise ConfigError([_REPEATED.format(partition=task.partition)])
