@@ -192,7 +192,10 @@ def test_resources_are_compared_as_json() -> None:
 
 
 def test_an_error_in_the_middle_leaves_no_action_behind() -> None:
-    """After an error the cluster's state decides which actions were done; other actions are still sent."""
+    """After an error the cluster's state decides which actions were done; other actions are still sent.
+
+    An irreversible action is not: one whose outcome is not known may not have been done.
+    """
     things = Things(live={"old": {"value": 0}}, undone={"b"})
 
     def broken() -> None:
@@ -200,8 +203,11 @@ def test_an_error_in_the_middle_leaves_no_action_behind() -> None:
         raise ConnectionLost("broker 1", "exchange", "it is gone", 1)
 
     things.on_send = broken
-    execution = things.carry_out(action("a"), action("b"), action("drop-me", "drop", None, None))
-    assert [result.outcome for result in execution.results] == [Outcome.DONE, Outcome.UNKNOWN, Outcome.DONE]
+    actions = action("a"), action("b"), action("drop-me", "drop", None, None), DROP
+    execution = things.carry_out(*actions, allowed=[Guard.DELETIONS])
+    done, unknown, failed = Outcome.DONE, Outcome.UNKNOWN, Outcome.FAILED
+    assert [result.outcome for result in execution.results] == [done, unknown, done, failed]
+    assert things.live["old"] == {"value": 0}
 
 
 def test_an_interrupted_run_says_what_it_did_not_send() -> None:
