@@ -93,18 +93,18 @@ def test_a_failure_concerns_its_own_action() -> None:
 
 
 def test_what_has_a_guard_is_sent_after_all_others() -> None:
-    """Of its own kind and of later kinds; a failure of any of them holds it back."""
+    """Of its own kind, in a request of its own, and of later kinds; a failure of any of them holds it back."""
     shrink = action("a", "put", {"value": 1}, {"value": 0}, Guard.SHRINKING_RETENTION)
     others = (action("b"), action("c", "drop", None, {"value": 0}))
     things = Things(live={"a": {"value": 0}, "c": {"value": 0}})
     things.carry_out(shrink, *others, allowed=[Guard.SHRINKING_RETENTION])
     assert things.sent == [("put", "b"), ("drop", "c"), ("put", "a")]
-    for failed in ("b", "c"):
+    for failed, before in (("b", others), ("c", others), ("b", others[:1])):
         things = Things(
             live={"a": {"value": 0}, "c": {"value": 0}}, answers={failed: failure("DENIED", code=29)}, undone={failed}
         )
-        execution = things.carry_out(shrink, *others, allowed=[Guard.SHRINKING_RETENTION])
-        assert things.sent == [("put", "b"), ("drop", "c")]
+        execution = things.carry_out(shrink, *before, allowed=[Guard.SHRINKING_RETENTION])
+        assert things.sent == [("put", "b"), ("drop", "c")][: len(before)]
         last = execution.results[-1]
         assert (last.action, last.failure and last.failure.name) == (shrink, NOT_SENT)
 
