@@ -8,7 +8,8 @@ from kafka_lagoon.apply.action import Answered, Guard
 from kafka_lagoon.apply.execution import check
 from kafka_lagoon.apply.outcomes import NOT_READ, NOT_SENT, Outcome
 from kafka_lagoon.clock import Deadline
-from kafka_lagoon.errors import ConfigError, ConnectionLost, PlanOutdated, TableError
+from kafka_lagoon.errors import BrokerError, ConfigError, PlanOutdated, TableError
+from kafka_lagoon.protocol.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from tests.apply.kinds_in_memory import Rows, Things, action, failure, resource
 
 DROP = action("old", "drop", None, {"value": 0}, Guard.DELETIONS)
@@ -192,7 +193,7 @@ def test_resources_are_compared_as_json() -> None:
 
 
 def test_an_error_in_the_middle_leaves_no_action_behind() -> None:
-    """After an error the cluster's state decides which actions were done; other actions are still sent.
+    """After any error the cluster's state decides which actions were done; other actions are still sent.
 
     An irreversible action is not: one whose outcome is not known may not have been done.
     """
@@ -200,7 +201,7 @@ def test_an_error_in_the_middle_leaves_no_action_behind() -> None:
 
     def broken() -> None:
         things.on_send = lambda: None
-        raise ConnectionLost("broker 1", "exchange", "it is gone", 1)
+        raise BrokerError(CLUSTER_AUTHORIZATION_FAILED, "CLUSTER_AUTHORIZATION_FAILED", "SomeApi", "cluster")
 
     things.on_send = broken
     actions = action("a"), action("b"), action("drop-me", "drop", None, None), DROP
