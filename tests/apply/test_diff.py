@@ -24,14 +24,18 @@ def changes(actions: list[Action]) -> list[tuple[str, str, Any, Any]]:
 def test_a_cluster_that_is_as_desired() -> None:
     """The plan is empty, also if a value is spelled differently, or the file leaves a default out."""
     state = desired(
-        '[owns]\ntopics = ["orders"]\nprincipals = [".*"]\nquotas = [".*"]\n[topics.orders]\npartitions = 2\nreplication_factor = 2\n'
+        '[owns]\ntopics = ["orders"]\nprincipals = [".*"]\nbrokers = [".*"]\nquotas = [".*"]\n'
+        "[topics.orders]\npartitions = 2\nreplication_factor = 2\n"
         'configs = { "retention.ms" = "0100", "cleanup.policy" = "delete,compact" }\n'
         '[[quotas]]\nuser = "alice"\nproducer_byte_rate = 5\n[scram_users.alice.SCRAM-SHA-256]\niterations = 8192\n'
-        "[features]\n" + '"metadata.version" = 25\n' + RULE
+        "[features]\n" + '"metadata.version" = 25\n[broker_configs.1]\n"log.cleaner.threads" = 2\n' + RULE
     )
     cluster = live(
         {"orders": topic("orders", [[1, 2], [2, 3]]), "other": topic("other", [[1]])},
-        {"topic": {"orders": {"retention.ms": "100", "cleanup.policy": "compact,delete"}}},
+        {
+            "topic": {"orders": {"retention.ms": "100", "cleanup.policy": "compact,delete"}},
+            "broker": {"1": {"log.cleaner.threads": "2"}},
+        },
         acls=frozenset({READ}),
         quotas={"user=alice": {"producer_byte_rate": 5}},
         scram_users={ScramUser("alice", "SCRAM-SHA-256"): 8192},
@@ -58,7 +62,10 @@ def test_configs_are_compared_with_what_is_set_on_the_resource() -> None:
 
 
 def test_what_is_owned_and_not_written_is_removed() -> None:
-    """Owned topics (except internal ones), configs, ACLs, quotas and users are removed; each deletion has its guard."""
+    """Owned topics (except internal ones), configs, ACLs, quotas and users are removed; each deletion has its guard.
+
+    A rule or a user that no file can describe stays.
+    """
     state = desired(
         '[owns]\ntopics = ["o.*", "__.*"]\nprincipals = ["User:a.*"]\ngroups = ["g"]\nbrokers = [".*"]\nquotas = ["user=a.*"]\n'
     )
@@ -70,7 +77,11 @@ def test_what_is_owned_and_not_written_is_removed() -> None:
         },
         acls=frozenset({READ, READ._replace(principal="User:bob"), READ._replace(operation="UNKNOWN_77")}),
         quotas={"user=alice": {"producer_byte_rate": 5}, "user=bob": {"producer_byte_rate": 5}},
-        scram_users={ScramUser("alice", "SCRAM-SHA-256"): 4096, ScramUser("bob", "SCRAM-SHA-256"): 4096},
+        scram_users={
+            ScramUser("alice", "SCRAM-SHA-256"): 4096,
+            ScramUser("alice", "UNKNOWN_77"): 4096,
+            ScramUser("bob", "SCRAM-SHA-256"): 4096,
+        },
     )
     actions = in_order(diff(state, cluster))
     assert [(action.kind, action.resource.name) for action in actions] == [
@@ -83,6 +94,13 @@ def test_what_is_owned_and_not_written_is_removed() -> None:
     ]
     assert all(Guard.DELETIONS in action.guards for action in actions if action.kind.startswith("delete"))
     assert actions[0].after == {"log.cleaner.threads": None}
+
+
+def test_new_partitions_have_the_replicas_that_are_written() -> None:
+    """The assignments of all partitions that the topic does not have yet, and of no others."""
+    state = desired("[topics.orders]\nassignments = [[1], [2], [3]]\n")
+    (action,) = diff(state, live({"orders": topic("orders", [[1]])}))
+    assert (action.before, action.after) == ({"partitions": 1}, {"partitions": 3, "assignments": {"1": [2], "2": [3]}})
 
 
 def test_topics_of_brokers_are_not_deleted() -> None:
