@@ -10,6 +10,7 @@ from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.offset_commit import OFFSET_COMMIT
+from kafka_lagoon.protocol.messages.offset_delete import OFFSET_DELETE
 from tests.admin.conftest import soon
 from tests.clock import CLOCK
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
@@ -71,6 +72,14 @@ def test_commits_are_not_sent_twice(state: FakeCluster, cluster: Cluster) -> Non
     (failure,) = alter_offsets(cluster, {ORDERS[0]: Commit(9)}, soon()).failures.values()
     assert failure.may_be_done
     assert state.count(OFFSET_COMMIT.key) == before + 1
+
+
+def test_deletions_are_not_sent_twice(state: FakeCluster, cluster: Cluster) -> None:
+    """A repeated one would delete what a consumer that has started since has committed."""
+    state.groups = {"billing": FakeGroup(coordinator_id=1, commits={("orders", 0): FakeCommit(5)})}
+    state.faults = [Fault(OFFSET_DELETE.key, Close())]
+    (failure,) = delete_offsets(cluster, ORDERS[:1], soon()).failures.values()
+    assert (failure.may_be_done, state.count(OFFSET_DELETE.key)) == (True, 1)
 
 
 def refused_with(code: int) -> Altered:

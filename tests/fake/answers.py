@@ -252,7 +252,11 @@ def _commits(group: FakeGroup, *, stable: bool) -> tuple[offset_fetch.OffsetFetc
 def _commit(partition: int, commit: FakeCommit, *, stable: bool) -> offset_fetch.OffsetFetchResponsePartition:
     code = commit.error_code or (UNSTABLE if commit.pending and stable else 0)
     return offset_fetch.OffsetFetchResponsePartition(
-        partition_index=partition, committed_offset=-1 if code else commit.offset, metadata="", error_code=code
+        partition_index=partition,
+        committed_offset=-1 if code else commit.offset,
+        committed_leader_epoch=-1 if code else commit.leader_epoch,
+        metadata="" if code else commit.metadata,
+        error_code=code,
     )
 
 

@@ -73,6 +73,8 @@ class FakeCommit:
     offset: int
     error_code: int = 0
     pending: bool = False
+    leader_epoch: int = -1
+    metadata: str = ""
 
 
 @dataclass(slots=True)

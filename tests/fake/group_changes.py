@@ -45,7 +45,9 @@ def _commit(state: FakeCluster, node: int, version: int, request: Any) -> Any:
             refused = code or (0 if name in state.topics else missing)
             if not refused:
                 state.groups[request.group_id].commits[name, wanted.partition_index] = FakeCommit(
-                    wanted.committed_offset
+                    wanted.committed_offset,
+                    leader_epoch=wanted.committed_leader_epoch,
+                    metadata=wanted.committed_metadata or "",
                 )
             partitions.append(
                 offset_commit.OffsetCommitResponsePartition(partition_index=wanted.partition_index, error_code=refused)

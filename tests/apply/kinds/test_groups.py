@@ -57,17 +57,20 @@ def group(state: FakeCluster) -> FakeGroup:
 
 
 def test_commits_are_set_and_forgotten(group: FakeGroup, carry_out: CarryOut) -> None:
-    """Offsets are set and deleted for partitions with and without a commit."""
+    """Offsets are set and deleted for partitions with and without a commit; 0 is an offset, and an epoch."""
     other = ITEM._replace(partition=1)
+    by_hand = {"committed_offset": 0, "leader_epoch": 0, "metadata": "by hand"}
     actions = [
         alter_offsets_action(ITEM, {"committed_offset": 5}, Commit(9)),
-        alter_offsets_action(other, None, Commit(1, 3, "by hand")),
+        alter_offsets_action(other, None, Commit(0, 0, "by hand")),
     ]
-    assert actions[1].after == {"committed_offset": 1, "leader_epoch": 3, "metadata": "by hand"}
+    assert actions[1].after == by_hand
     assert [result.outcome for result in carry_out(actions).results] == ["done", "done"]
-    assert {one: commit.offset for one, commit in group.commits.items()} == {("orders", 0): 9, ("orders", 1): 1}
+    assert {one: commit.offset for one, commit in group.commits.items()} == {("orders", 0): 9, ("orders", 1): 0}
     carry_out([delete_offsets_action(ITEM, {"committed_offset": 9})])
     assert set(group.commits) == {("orders", 1)}
+    carry_out([delete_offsets_action(other, by_hand)])  # would be refused if it were not what the group has
+    assert group.commits == {}
 
 
 def test_a_commit_of_meanwhile_is_not_overwritten(group: FakeGroup, carry_out: CarryOut) -> None:
@@ -176,14 +179,15 @@ def test_share_groups(state: FakeCluster, cluster: Cluster, carry_out: CarryOut)
 def test_a_topic_that_a_share_group_has_not_read_can_be_deleted(
     state: FakeCluster, cluster: Cluster, carry_out: CarryOut
 ) -> None:
-    """The group knows its partitions, which have no start offset yet."""
-    unread = replace(topic(0), partitions=tuple(replace(one, start_offset=-1) for one in topic(0, 0).partitions))
+    """The group knows its partitions, one of which has no start offset yet."""
+    first, second = topic(0, 0).partitions
+    unread = replace(topic(0), partitions=(replace(first, start_offset=-1), replace(second, start_offset=0)))
     state.groups = {"queue": FakeGroup(coordinator_id=1, group_type="share", share_topics=(unread,))}
     item = GroupTopic("queue", "orders")
     offsets = read_share_offsets(cluster, list_groups(cluster, soon()), ["queue"], soon())
     assert offsets.of(GroupPartition("queue", "orders", 0)) is None
     before = share_topic_states(offsets, [item])[item]
-    assert before == {"start_offsets": {"0": None, "1": None}}
+    assert before == {"start_offsets": {"0": None, "1": 0}}
     (result,) = carry_out([delete_share_offsets_action(item, before)]).results
     assert result.outcome == "done"
 
