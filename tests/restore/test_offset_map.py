@@ -58,6 +58,8 @@ def test_ranges_are_as_few_as_can_be(steps: list[tuple[int, int]], base: int) ->
     assert joined([*ranges[1:], *ranges[:2]]) == tuple(ranges)
     halves = [OffsetRange(part.source_offset, part.target_offset, part.records // 2) for part in ranges]
     assert joined([*halves, *ranges]) == tuple(ranges)
+    within = [OffsetRange(part.source_offset + 1, part.target_offset + 1, 1) for part in ranges if part.records > 2]
+    assert joined([*ranges, *within]) == tuple(ranges)
     assert len(ranges) == 1 + sum(after - before > 1 for before, after in pairwise(offsets))
     assert batch_ranges(np.array([], np.int64), base) == []
 
