@@ -115,24 +115,27 @@ def in_transaction(state: FakeCluster) -> FakePartition:
 
 
 @pytest.mark.parametrize(
-    "start",
+    ("start", "offset"),
     [
-        {"startingTimestamp": "2000"},
-        {"startingOffsetsByTimestamp": '{"t":{"0":2000}}'},
-        {"startingOffsets": '{"t":{"0":15}}'},
+        ({"startingTimestamp": "2000"}, 15),
+        ({"startingOffsetsByTimestamp": '{"t":{"0":2000}}'}, 15),
+        ({"startingOffsets": '{"t":{"0":15}}'}, 15),
+        ({"startingOffsets": '{"t":{"0":20}}'}, 20),
     ],
 )
-def test_a_start_in_an_open_transaction(streams: Streams, in_transaction: FakePartition, start: dict[str, str]) -> None:
+def test_a_start_in_an_open_transaction(
+    streams: Streams, in_transaction: FakePartition, start: dict[str, str], offset: int
+) -> None:
     """The stream waits there, without a loss; records from before its start are not delivered when the transaction ends."""
     stream = streams(**start)
     first = stream.initialOffset()
     waiting = stream.latestOffset(first, ReadAllAvailable())
-    assert first["t"] == waiting["t"] == {"0": 15}
+    assert first["t"] == waiting["t"] == {"0": offset}
     assert stream.partitions(first, waiting) == []
     in_transaction.last_stable_offset = 20
     end = stream.latestOffset(waiting, stream.getDefaultReadLimit())
     splits = [split for task in stream.partitions(waiting, end) for split in task.value.splits]
-    assert [(split.from_offset, split.to_offset) for split in splits] == [(15, 20)]
+    assert [(split.from_offset, split.to_offset) for split in splits] == [(15, 20)] * (offset < 20)
 
 
 def test_a_start_after_the_log(streams: Streams, in_transaction: FakePartition) -> None:
@@ -268,16 +271,20 @@ def test_a_deleted_topic_with_available_now(
 def test_a_topic_that_is_deleted_while_available_now_reads(
     state: FakeCluster, streams: Streams, in_transaction: FakePartition
 ) -> None:
-    """The target has it, and its micro-batch reports the loss; if that is accepted, the other topics are read to the end."""
+    """The target has it, and its micro-batch reports the loss; if that is accepted, the other topics are read to the end.
+
+    A topic without anything to read stays in the position: it would be gone for the next micro-batch.
+    """
     in_transaction.last_stable_offset = 20
     state.add_topic("gone", 1, end=0).partitions[0].append(batch(0, [b"x"] * 20))
-    options = {"subscribe": "t,gone", "startingOffsets": "earliest", "maxOffsetsPerTrigger": "20"}
+    state.add_topic("idle", 1, end=0)
+    options = {"subscribe": "t,gone,idle", "startingOffsets": "earliest", "maxOffsetsPerTrigger": "20"}
     stream, strict = (streams(**options, failOnDataLoss=accepted) for accepted in ("false", "true"))
     first = stream.initialOffset()
     for each in (stream, strict):
         each.prepareForTriggerAvailableNow()
         end = each.latestOffset(first, each.getDefaultReadLimit())
-    assert (end["t"], end["gone"]) == ({"0": 10}, {"0": 10})
+    assert (end["t"], end["gone"], end["idle"]) == ({"0": 10}, {"0": 10}, {"0": 0})
     del state.topics["gone"]
     target = stream.latestOffset(end, stream.getDefaultReadLimit())
     assert (target["t"], target["gone"]) == ({"0": 20}, {"0": 20})
