@@ -60,13 +60,17 @@ def test_a_change_is_sent_once(state: FakeCluster, cluster: Cluster) -> None:
 @pytest.mark.usefixtures("old_brokers")
 @pytest.mark.parametrize("version", [0, 4], ids=["without sources", "with sources"])
 def test_alter_whole(state: FakeCluster, cluster: Cluster, version: int) -> None:
-    """Old brokers unset configs that are missing in a request, so all configs are sent with the change among them."""
+    """Old brokers unset configs that are missing in a request, so all configs are sent with the change among them.
+
+    Failures of other kinds stay.
+    """
     state.highest[DESCRIBE_CONFIGS.key] = version
     for broker in cluster.brokers.values():
         broker.close()
     state.configs[TOPIC, "orders"] = {"flush.ms": "5", "segment.ms": "6"}
-    changes = {ORDERS: {"flush.ms": None, "retention.ms": "7"}}
-    assert alter_configs(cluster, changes, soon()) == {}
+    no_broker = ConfigResource(BROKER, "9")
+    changes = {ORDERS: {"flush.ms": None, "retention.ms": "7"}, no_broker: {"b": "2"}}
+    assert set(alter_configs(cluster, changes, soon())) == {no_broker}
     kept = state.configs[TOPIC, "orders"]
     assert (kept["segment.ms"], kept["retention.ms"], "flush.ms" in kept) == ("6", "7", False)
 
