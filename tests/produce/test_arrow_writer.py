@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from kafka_lagoon.records.encoding import Record as RecordToWrite
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.effort import first
 from tests.fake.cluster import FakeCluster
-from tests.fake.faults import Close, Fault, Hang, Slow
+from tests.fake.faults import Altered, Close, Fault, Hang, Slow
 from tests.produce.conftest import refuse, soon
 from tests.reference.batches import Record, header, records
 
@@ -159,8 +160,10 @@ def test_batches_that_were_appended_although_refused(
     assert values(news, 0) == numbered(500)
 
 
-@pytest.mark.parametrize("fault", [Close(), Close(sent=10), Slow(0.05)])
-def test_answers_that_are_lost(news: FakeCluster, connect: Connect, fault: Close | Slow) -> None:
+@pytest.mark.parametrize(
+    "fault", [Close(), Close(sent=10), Slow(0.05), Altered(lambda answer: replace(answer, responses=()))]
+)
+def test_answers_that_are_lost(news: FakeCluster, connect: Connect, fault: Close | Slow | Altered) -> None:
     """All batches without a response are sent again, and each is in the log once."""
     news.faults += [Fault(PRODUCE.key, fault, times=1) for _ in range(2)]
     with writer(connect()) as to:

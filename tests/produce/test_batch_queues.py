@@ -12,7 +12,7 @@ from kafka_lagoon.protocol.messages.produce import BatchIndexAndErrorMessage, Pa
 from kafka_lagoon.topic_partition import TopicPartition
 
 FIRST, OTHER = TopicPartition("news", 0), TopicPartition("news", 1)
-NOT_LEADER, OUT_OF_ORDER, TIMED_OUT, TOO_FEW, UNKNOWN_TOPIC = 6, 45, 7, 19, 3
+NOT_LEADER, OUT_OF_ORDER, TIMED_OUT, TOO_FEW, UNKNOWN_TOPIC, RECORD_LIST_TOO_LARGE = 6, 45, 7, 19, 3, 18
 
 
 def _queues(*, is_idempotent: bool = True) -> tuple[BatchQueues, list[Batch]]:
@@ -131,6 +131,15 @@ def test_what_is_written_after_a_batch_that_is_given_up() -> None:
     assert [(one.first, one.failure.may_be_done) for one in reconciled.unwritten] == [(0, True), (20, False)]
     assert reconciled.written == [Written(partition=FIRST, first=10, count=10, base_offset=110)]
     assert reconciled.freed_bytes == 300
+
+
+def test_what_may_be_written_after_a_batch_that_is_given_up() -> None:
+    """A later batch whose answer is lost may be in the log although the earlier one is not."""
+    queues, batches = _queues()
+    queues.refuse(FIRST, batches[0], Refusal(1, RECORD_LIST_TOO_LARGE))
+    queues.refuse(FIRST, batches[1], Refusal(1, TIMED_OUT))
+    reconciled = queues.reconcile([FIRST], 0.0)
+    assert [one.failure.may_be_done for one in reconciled.unwritten] == [False, True, False]
 
 
 def test_the_first_batch_out_of_order_is_final() -> None:
