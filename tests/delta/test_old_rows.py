@@ -358,13 +358,19 @@ def test_a_dry_run_counts_ranges_only_with_their_records(tables: Sequence[Table]
     ],
 )
 def test_rows_that_no_snapshot_has(days_ago: int, all_days: int, is_published: bool, rows: int) -> None:
-    """They are removed when no run can publish them any more, and nothing of the day is kept without looking."""
+    """They are removed when no run can publish them any more, and nothing of the day is kept without looking.
+
+    Where the log does not count them, they are read; where a snapshot that was just removed needs them, they stay.
+    """
     noon = MIDNIGHT + timedelta(hours=12)
     day = (noon - timedelta(days=days_ago)).date()
     lag = next(table for table in STATE_TABLES if table.name == "consumer_lag")
     file = LiveFile(path="a.parquet", day=day, size=1, rows=5, modified_at_ms=0)
     retention = RetentionSettings(snapshots_all_days=all_days, snapshots_daily_days=30)
-    removal = OldRows(Mock(kernel=Mock(table_property=lambda *_: None)), retention, 168, clock_at(noon))
+    stored = parquet_bytes(pa.table({"snapshot_id": ["kept"] * 3 + ["gone"] * 2}))
+    kernel = Mock(table_property=lambda *_: None, storage=Mock(read=lambda _: stored))
+    warehouse = Mock(kernel=kernel, locations={lag.name: "file:/lake/consumer_lag"})
+    removal = OldRows(warehouse, retention, 168, clock_at(noon))
     published = PublishedSnapshot(
         snapshot_id="kept",
         cluster="c",
@@ -375,7 +381,12 @@ def test_rows_that_no_snapshot_has(days_ago: int, all_days: int, is_published: b
         stored={"consumer_lag": StoredRows("kept", 3)},
     )
     removal.__dict__.update(_published={day: [published]} if is_published else {}, _just_removed={})
-    assert removal.would_go(lag, [file]) == old_rows.RemovedRows(days=int(rows > 0), rows=rows)
+    for counted in (file, replace(file, rows=None)):
+        assert removal.would_go(lag, [counted]) == old_rows.RemovedRows(days=int(rows > 0), rows=rows)
+    if is_published:
+        gone = replace(published, snapshot_id="gone", stored={"consumer_lag": StoredRows("gone", 2)})
+        removal.__dict__.update(_just_removed={day: [gone]})
+        assert removal.would_go(lag, [file]) == old_rows.RemovedRows()
 
 
 def test_days_whose_rows_the_log_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
