@@ -12,6 +12,7 @@ from kafka_lagoon.admin.transactions import (
     describe_transactions,
     fence_producers,
     list_transactions,
+    transactions_of_producers,
 )
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.integers import MOST_INT32
@@ -147,6 +148,15 @@ def test_a_producer_is_not_fenced_twice(state: FakeCluster, cluster: Cluster) ->
     state.faults = [Fault(INIT_PRODUCER_ID.key, Close())]
     (failure,) = fence_producers(cluster, {"a": 60_000}, soon()).failures.values()
     assert (str(failure.scope), failure.may_be_done) == ("transaction a", True)
+
+
+def test_an_id_that_is_forgotten_meanwhile_is_no_failure(state: FakeCluster, cluster: Cluster) -> None:
+    """The coordinator has no transaction of its producer any more; other failures leave that open."""
+    for code, failed in ((105, []), (53, ["a"])):  # TRANSACTIONAL_ID_NOT_FOUND, TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        state.transactions = {"a": transaction("a", 1, error_code=code)}
+        known = transactions_of_producers(cluster, {7}, soon())
+        assert (known.transactional_ids, known.descriptions) == ({7: "a"}, {})
+        assert list(known.description_failures) == failed
 
 
 def test_what_is_listed_twice_is_not_believed(state: FakeCluster, cluster: Cluster) -> None:
