@@ -60,6 +60,7 @@ def test_topics_of_brokers_need_one_more(name: str) -> None:
 def test_absurd_numbers_of_partitions() -> None:
     """More partitions than a controller accepts at once need an option, several thousand get a note."""
     several = [create_topic("a", partitions=2_001), extend_topic("b", 6, 2_007), create_topic("c", partitions=2_000)]
+    several.append(extend_topic("large", 10_000, 10_001))  # the controller counts the new ones
     assert not any(one.guards for one in several)
     assert [note.partition(":")[0] for note in partition_notes(several)] == ["topic a", "topic b"]
     placed = create_topic("d", assignments={number: [1] for number in range(10_001)})
