@@ -225,6 +225,23 @@ def test_wrong_values_in_plain_words(tmp_path: Path, section: str, value: str) -
     assert {where for where in located if where.count(".")} <= {section, *(f"{section}.{name}" for name in keys)}
 
 
+def test_an_array_is_comma_separated_text(tmp_path: Path) -> None:
+    """Names with commas in them would become several."""
+    text = 'warehouse = "/lake"\n[kafka]\nbootstrap_servers = ["a:1", "b:2"]\nallowed_brokers = ["*:1", "*:2"]\n'
+    text += (
+        'sasl_oauthbearer_allowed_urls = ["https://a", "https://b"]\nssl_enabled_protocols = ["TLSv1.2", "TLSv1.3"]\n'
+    )
+    sections = '[ingest]\ntopics = ["t", "u"]\n[snapshot]\nskip_tables = ["acls", "quotas"]\n'
+    settings = load(conf(tmp_path, text + sections), {})
+    kafka = settings.named_clusters()["default"]
+    assert (kafka.bootstrap_servers, kafka.allowed_brokers) == ("a:1,b:2", "*:1,*:2")
+    assert kafka.sasl_oauthbearer_allowed_urls == "https://a,https://b"
+    assert kafka.ssl_enabled_protocols == "TLSv1.2,TLSv1.3"
+    assert (settings.ingest.topics, settings.snapshot.skip_tables) == ("t,u", "acls,quotas")
+    for wrong in ('["a:1,b:2"]', '["a:1", 2]'):
+        assert faults(tmp_path, text.replace('["a:1", "b:2"]', wrong)) == ["kafka.bootstrap_servers: must be text"]
+
+
 def test_an_empty_pattern_is_unset(tmp_path: Path) -> None:
     """An empty variable must not leave all topics out of a snapshot that is called complete."""
     environ = {"LAGOON_SNAPSHOT__TOPICS": "", "LAGOON_SNAPSHOT__GROUPS": ""}

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from kafka_lagoon.integers import MOST_INT32
+from kafka_lagoon.kafka_settings import CommaSeparated
 from kafka_lagoon.patterns import compile_pattern
 from kafka_lagoon.warehouse_urls import credentials_fault
 
@@ -53,7 +54,7 @@ class SnapshotSettings(Strict):
     exclude_groups: str | None = Field(
         None, description="Regular expression of the whole group.ids that snapshots leave out."
     )
-    skip_tables: str | None = Field(
+    skip_tables: CommaSeparated | None = Field(
         None,
         description="Comma-separated tables that snapshots do not collect; table coverage lists them. Tables that can be "
         "skipped: configs, log_dirs, quorum, features, api_versions, acls, quotas, scram_users, delegation_tokens, "
@@ -101,7 +102,7 @@ class SnapshotSettings(Strict):
 class IngestSettings(Strict):
     """Settings of ingests: the records that they read, and limits of memory, time and amount."""
 
-    topics: str | None = Field(None, description="Comma-separated names of topics; `--topics` for short.")
+    topics: CommaSeparated | None = Field(None, description="Comma-separated names of topics; `--topics` for short.")
     pattern: str | None = Field(
         None,
         description="Regular expression of whole topic names, internal topics left out; `--pattern` for short. Records may "

@@ -16,6 +16,7 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.integers import MOST_INT32
 from kafka_lagoon.sasl_mechanisms import MECHANISMS, Mechanism, mechanism_names
 from kafka_lagoon.secret import Secret
+from kafka_lagoon.text import comma_separated
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -144,6 +145,7 @@ def _whole(value: Any) -> Any:
     return value
 
 
+CommaSeparated = Annotated[str, _Check(comma_separated, before=True)]
 Whole = Annotated[int, _Check(_whole, before=True)]
 StoreType = Annotated[Literal["PEM", "PKCS12"], _Check(_store_type, before=True)]
 Protocol = Annotated[Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], _Check(_capital, before=True)]
@@ -159,7 +161,7 @@ class KafkaSettings:
 
     __pydantic_config__ = {"extra": "forbid", "hide_input_in_errors": True, "arbitrary_types_allowed": True}  # noqa: RUF012
 
-    bootstrap_servers: Annotated[str, _Check(_addresses)] = _setting(
+    bootstrap_servers: Annotated[CommaSeparated, _Check(_addresses)] = _setting(
         description="Comma-separated host:port of one or more brokers, from which all other brokers are discovered."
     )
     cluster_id: Annotated[str, _Check(_cluster_id)] | None = _setting(
@@ -201,7 +203,7 @@ class KafkaSettings:
         description="Most bytes a second that one process exchanges with all brokers of the cluster, on average.",
     )
     receive_message_max_bytes: Whole = _setting(128 << 20, gt=0, description="Largest response that is read.")
-    allowed_brokers: str | None = _setting(
+    allowed_brokers: CommaSeparated | None = _setting(
         None,
         description="Comma-separated patterns (`*.example.org`, `*:9093`) of addresses; connections to other addresses that "
         "brokers advertise are refused.",
@@ -230,7 +232,7 @@ class KafkaSettings:
         None, description="The client's private key as PEM text, or `file:` and the path of a PEM file."
     )
     ssl_key_password: Secret | None = _setting(None, description="Password of an encrypted private key.")
-    ssl_enabled_protocols: Annotated[str, _Check(_tls_versions)] = _setting(
+    ssl_enabled_protocols: Annotated[CommaSeparated, _Check(_tls_versions)] = _setting(
         "TLSv1.2,TLSv1.3", description="Comma-separated versions of TLS to allow: TLSv1.2, TLSv1.3."
     )
     ssl_endpoint_identification_algorithm: Annotated[Literal["https", ""], _Check(_small, before=True)] = _setting(
@@ -253,7 +255,7 @@ class KafkaSettings:
     sasl_oauthbearer_token_endpoint_url: str | None = _setting(
         None, description="URL (https) of the endpoint that issues tokens for client credentials."
     )
-    sasl_oauthbearer_allowed_urls: str | None = _setting(
+    sasl_oauthbearer_allowed_urls: CommaSeparated | None = _setting(
         None, description="Comma-separated URLs from which tokens may be requested."
     )
     sasl_oauthbearer_client_id: str | None = _setting(None, description="Client id at the token endpoint.")

@@ -15,6 +15,12 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
+def comma_separated(value: object) -> object:
+    """A list of texts, as an array of TOML, as one text; anything else as it is."""
+    is_list = isinstance(value, list) and all(isinstance(one, str) and "," not in one for one in value)
+    return ",".join(value) if is_list else value  # type: ignore[arg-type]
+
+
 def counted(number: int, noun: str) -> str:
     """`1 group`, `2,000 groups`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

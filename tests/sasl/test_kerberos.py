@@ -2,6 +2,8 @@
 
 import enum
 import sys
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +14,7 @@ from kafka_lagoon.sasl.conversation import MechanismFailed
 from kafka_lagoon.sasl.kerberos import Kerberos
 from tests.sasl.speaking import answered, begun, ended
 
-US = Kerberos(host="broker-1", service="kafka", principal="alice@TEST", keytab="/keys/alice")
+US = Kerberos(host="broker-1", service="kafka", principal="alice@TEST", keytab="MEMORY:alice")
 
 
 class Flag(enum.IntFlag):
@@ -83,7 +85,7 @@ def test_the_conversation(gssapi: SimpleNamespace) -> None:
     assert context.given["name"] == ("service", "kafka@broker-1")
     assert context.given["flags"] == Flag.mutual_authentication | Flag.integrity
     assert context.given["creds"]["name"] == ("principal", "alice@TEST")
-    assert context.given["creds"]["store"]["client_keytab"] == "/keys/alice"
+    assert context.given["creds"]["store"]["client_keytab"] == "MEMORY:alice"
     assert context.given["creds"]["store"]["ccache"].startswith("MEMORY:")
 
 
@@ -118,6 +120,29 @@ def test_a_broker_without_a_proof(gssapi: SimpleNamespace) -> None:
     gssapi.made[0].actual_flags = Flag.integrity
     with pytest.raises(MechanismFailed, match="did not prove who it is"):
         tokens.send(b"its ticket")
+
+
+@pytest.mark.usefixtures("gssapi")
+def test_a_keytab_that_cannot_be_read(tmp_path: Path) -> None:
+    """The library would say that there is no credentials cache."""
+    for keytab in (tmp_path / "absent", f"FILE:{tmp_path}"):
+        with pytest.raises(ConfigError, match=rf"^sasl_kerberos_keytab: {tmp_path}.*: (No such file|Is a directory)"):
+            begun(replace(US, keytab=str(keytab)))
+
+
+def test_a_keytab_without_the_principal(gssapi: SimpleNamespace) -> None:
+    """The line names both."""
+
+    def refuse(**_: Any) -> None:
+        raise GSSError("No credentials\ncache found")
+
+    gssapi.Credentials = refuse
+    with pytest.raises(
+        MechanismFailed, match=r"^no ticket for alice@TEST by the keytab MEMORY:alice: No credentials cache found$"
+    ):
+        begun(US)
+    with pytest.raises(MechanismFailed, match=r"^No credentials cache found$"):
+        begun(Kerberos(host="broker-1", service="kafka"))
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:

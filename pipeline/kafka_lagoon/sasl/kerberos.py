@@ -5,6 +5,7 @@ as in Kafka's clients.
 """
 
 import importlib
+from pathlib import Path
 from typing import Any, ClassVar
 
 from kafka_lagoon.errors import ConfigError
@@ -48,7 +49,7 @@ class Kerberos:
                 raise MechanismFailed("the broker wants Kerberos to protect the connection, which Kafka does not do")
             yield context.wrap(_CHOICE, False).message
         except gssapi.exceptions.GSSError as error:
-            raise MechanismFailed(quoted(" ".join(str(error).split()), ())) from None
+            raise MechanismFailed(_line(error)) from None
 
     def _context(self, gssapi: Any) -> Any:
         flags = gssapi.RequirementFlag
@@ -61,12 +62,37 @@ class Kerberos:
         )
 
     def _credentials(self, gssapi: Any) -> Any:
-        """From the keytab, with tickets kept in memory; else those in the cache that kinit filled."""
+        """From the keytab, with tickets kept in memory; else those in the cache that kinit filled.
+
+        The library says of a keytab that is not there, or that lacks the principal, that there is no cache.
+        """
         name = gssapi.Name(self.principal, gssapi.NameType.kerberos_principal) if self.principal else None
         store = None
         if self.keytab:
+            _check_readable(self.keytab)
             store = {"client_keytab": self.keytab, "ccache": f"MEMORY:{self.principal}@{self.keytab}"}
-        return gssapi.Credentials(name=name, usage="initiate", mechs=[gssapi.MechType.kerberos], store=store)
+        try:
+            return gssapi.Credentials(name=name, usage="initiate", mechs=[gssapi.MechType.kerberos], store=store)
+        except gssapi.exceptions.GSSError as error:
+            if not self.keytab:
+                raise
+            whose = f"for {self.principal} " if self.principal else ""
+            raise MechanismFailed(f"no ticket {whose}by the keytab {self.keytab}: {_line(error)}") from None
+
+
+def _line(error: Exception) -> str:
+    return quoted(" ".join(str(error).split()), ())
+
+
+def _check_readable(keytab: str) -> None:
+    """ConfigError if the file cannot be read. A keytab may also have another type than FILE, as in MEMORY:NAME."""
+    path = keytab.removeprefix("FILE:")
+    if ":" in path:
+        return
+    try:
+        Path(path).open("rb").close()
+    except OSError as error:
+        raise ConfigError([f"sasl_kerberos_keytab: {path}: {error.strerror}"]) from error
 
 
 def _library() -> Any:
