@@ -10,10 +10,14 @@ from typing import Any, cast
 import pytest
 
 from kafka_lagoon.apply.action import Action
+from kafka_lagoon.apply.kinds.topics import create_topic
+from kafka_lagoon.apply.outcomes import ActionResult, Outcome
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.failures import Scope, own_failure
 from kafka_lagoon.delta.kernel import Fence
 from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError, PlanOutdated, TableError
 from kafka_lagoon.job_settings import RestoreSettings
+from kafka_lagoon.protocol.messages.create_topics import CREATE_TOPICS
 from kafka_lagoon.records.digests import SequenceDigest
 from kafka_lagoon.restore.progress import Position, start_of
 from kafka_lagoon.restore.request import RestoreRequest
@@ -225,6 +229,21 @@ def test_acls_that_another_run_may_create_meanwhile(
     monkeypatch.setattr(Writing, "write", lambda _, progress, __: (progress, {KEY: "stopped"}))
     _, done = repeated(is_finished=is_finished, with_acls=True, commits=lambda: 7, alter=starts.append)
     assert (done, starts) == ([action], [Start(commits=7, fence=fence)])
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [("Authorization failed.", "DENIED (Authorization failed.)"), (None, "DENIED")],
+)
+def test_an_alteration_that_is_refused(message: str | None, reason: str) -> None:
+    """The line has the error's name. It had the broker's message alone, and None where brokers send no message."""
+    failure = replace(own_failure(CREATE_TOPICS, Scope.of_topic("copy"), "DENIED"), message=message)
+    action = create_topic("copy", partitions=1)
+    results = [ActionResult(action_id="1", action=action, outcome=Outcome.FAILED, failure=failure)]
+    run = SimpleNamespace(execute=lambda *_: results)
+    with pytest.raises(TableError) as raised:
+        RestoreRun.execute_all(cast("Any", run), [action])
+    assert str(raised.value) == f"create topic copy: {reason}"
 
 
 @pytest.mark.parametrize("error", [LockHeld("alterations", "process 7"), PlanOutdated(["group g was 5 and is 6"])])

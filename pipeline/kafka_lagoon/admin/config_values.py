@@ -4,7 +4,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kafka_lagoon.admin.configs import PER_BROKER, TYPE_NAMES, Configs, describe_broker_configs, describe_configs
+from kafka_lagoon.admin.configs import (
+    ALL_BROKERS,
+    PER_BROKER,
+    TYPE_NAMES,
+    Configs,
+    describe_broker_configs,
+    describe_configs,
+)
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.clock import Deadline
@@ -64,7 +71,7 @@ class ConfigResource(NamedTuple):
         return Scope.group(self.name) if self.resource_type == GROUP else Scope.config(f"{self}")
 
     def __str__(self) -> str:
-        return f"{TYPE_NAMES[self.resource_type]} {self.name or '<default>'}"
+        return f"{TYPE_NAMES[self.resource_type]} {self.name or ALL_BROKERS}"
 
 
 @frozen(kw_only=False)
@@ -135,9 +142,8 @@ def _by_resource(resources: Sequence[ConfigResource], configs: Configs) -> Mappi
 
 def _scopes(resource: ConfigResource) -> Sequence[Scope]:
     """The scopes that a failure about the resource alone may have."""
-    by_name = Scope.config(f"{TYPE_NAMES[resource.resource_type]} {resource.name}")
     broker = [Scope.broker(int(resource.name))] if resource.is_one_broker else []
-    return [resource.scope(), by_name, *broker]
+    return [resource.scope(), *broker]
 
 
 def _value(resource: ConfigResource, entry: DescribeConfigsEntry) -> ConfigValue:

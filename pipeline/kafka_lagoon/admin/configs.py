@@ -41,6 +41,7 @@ RESOURCE_TYPES: Mapping[str, int] = {
     "group": GROUP,
 }
 TYPE_NAMES: Mapping[int, str] = {number: name for name, number in RESOURCE_TYPES.items()}
+ALL_BROKERS = "<default>"  # as kafka-configs.sh calls what all brokers share; requests have the empty name for it
 PER_BROKER = frozenset({BROKER, BROKER_LOGGER})  # only the broker itself answers for them
 _CHUNK, _CHUNK_OF_ONE_KEY = 200, 1_000  # resources in one request: a topic has some 30 configs
 _WITH_SYNONYMS, _WITHOUT_SYNONYMS = Versions(1, LATEST), Versions(0, 0)  # KIP-226
@@ -178,7 +179,11 @@ def _code(result: DescribeConfigsResult) -> int | Contradiction:
 def _scope(resource_type: int, name: str) -> Scope:
     if resource_type == TOPIC:
         return Scope.of_topic(name)
-    return Scope.group(name) if resource_type == GROUP else Scope.config(f"{TYPE_NAMES[resource_type]} {name}")
+    return (
+        Scope.group(name)
+        if resource_type == GROUP
+        else Scope.config(f"{TYPE_NAMES[resource_type]} {name or ALL_BROKERS}")
+    )
 
 
 def describe_broker_configs(

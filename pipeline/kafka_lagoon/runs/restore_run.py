@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from kafka_lagoon.apply.action import Action
 from kafka_lagoon.apply.execution import execute, make_plan
+from kafka_lagoon.apply.kinds.registry import KINDS
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome
 from kafka_lagoon.apply.recording import Run
 from kafka_lagoon.apply.topic_ids import with_topic_ids
@@ -110,5 +111,13 @@ class RestoreRun:
         """Carry out actions; TableError if one was not."""
         results = self.execute(actions, start)
         if failed := [result for result in results if result.outcome is not Outcome.DONE]:
-            raise TableError("; ".join(f"{result.action.resource}: {result.message}" for result in failed))
+            raise TableError("; ".join(map(_line, failed)))
         return results
+
+
+def _line(result: ActionResult) -> str:
+    """A line about an action that was not done: `create topic orders: TOPIC_AUTHORIZATION_FAILED (Authorization failed.)`."""
+    about = KINDS[result.action.kind].about(result.action.resource)
+    failure = result.failure
+    reason = result.outcome if failure is None else failure.name
+    return f"{about}: {reason}{f' ({result.message})' if result.message else ''}"

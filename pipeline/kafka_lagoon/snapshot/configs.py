@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import accumulate, chain
 
 from kafka_lagoon.admin.configs import (
+    ALL_BROKERS,
     TYPE_NAMES,
     Configs,
     describe_broker_configs,
@@ -40,7 +41,6 @@ from kafka_lagoon.tables.row_classes import named
 from kafka_lagoon.tables.row_columns import Chosen, Columns, Runs
 from kafka_lagoon.tables.table_states import marshalled
 
-ALL_BROKERS = "<default>"  # as kafka-configs.sh calls the configs that all brokers share
 OF_GROUP = "GROUP_CONFIG"
 _DEFAULT = "DEFAULT_CONFIG"
 _OF_ALL_BROKERS = ""  # the empty resource name that stands for all brokers in requests

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from kafka_lagoon.admin.config_changes import alter_configs
 from kafka_lagoon.admin.config_values import SENSITIVE, ConfigResource, Values, config_values, is_sensitive
+from kafka_lagoon.admin.configs import ALL_BROKERS
 from kafka_lagoon.apply.action import Action, ActionKind, Guard, Resource, State
 from kafka_lagoon.apply.config_texts import may_be_same
 from kafka_lagoon.apply.kinds.topic_guards import internal_guards
@@ -20,7 +21,6 @@ from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.describe_configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from kafka_lagoon.secret import Secret
 
-ALL_BROKERS = "<default>"
 _TYPES: Mapping[str, int] = {
     "topic": TOPIC,
     "broker": BROKER,

@@ -14,10 +14,10 @@ from kafka_lagoon.admin.config_values import (
     config_values,
     without_listener,
 )
-from kafka_lagoon.admin.configs import PER_BROKER, RESOURCE_TYPES
+from kafka_lagoon.admin.configs import ALL_BROKERS, PER_BROKER, RESOURCE_TYPES
 from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.apply.action import Action, Guard
-from kafka_lagoon.apply.kinds.configs import ALL_BROKERS, change_configs, named_resource
+from kafka_lagoon.apply.kinds.configs import change_configs, named_resource
 from kafka_lagoon.cli.admin.command import altering
 from kafka_lagoon.cli.admin.topics import config
 from kafka_lagoon.cli.arguments import not_empty
