@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka_lagoon.client.agreement import agreed_brokers, agreed_metadata, ask_two, content
+from kafka_lagoon.client.agreement import agree_on_brokers, agreed_brokers, agreed_metadata, ask_two, content
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.request_stats import RequestStats
@@ -147,6 +147,23 @@ def test_a_broker_that_names_wrong_addresses(state: FakeCluster, connect: Callab
     state.faults.append(Fault(METADATA.key, Altered(renamed), 1, 1_000))
     answer = agreed_metadata(connect(), None, Deadline.after(CLOCK, 5_000))
     assert {broker.node_id: broker.host for broker in answer.brokers} == dict.fromkeys((1, 2, 3), "127.0.0.1")
+
+
+def test_brokers_of_a_cluster_of_two(state: FakeCluster) -> None:
+    """The other one is asked, too, and the first one once more where they differ."""
+
+    def renamed(answer: MetadataResponse) -> MetadataResponse:
+        return replace(answer, brokers=tuple(replace(broker, host="nowhere.invalid") for broker in answer.brokers))
+
+    state.faults.append(Fault(METADATA.key, Altered(renamed)))
+    deadline = Deadline.after(CLOCK, 5_000)
+    with (
+        fake_cluster(state, nodes=2),
+        Cluster.connect(short_timeouts(state), CLOCK, RequestStats(), deadline) as cluster,
+    ):
+        agree_on_brokers(cluster, deadline)
+        assert {broker.host for broker in cluster.brokers.values()} == {"127.0.0.1"}
+    assert state.count(METADATA.key) == 3
 
 
 def test_a_broker_that_two_answers_describe_differently() -> None:
