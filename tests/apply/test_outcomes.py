@@ -1,17 +1,24 @@
 """Without a response the live state decides the outcome of an action, or the outcome is unknown."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from kafka_lagoon.admin.scram import ScramCredential
+from kafka_lagoon.apply import outcomes
 from kafka_lagoon.apply.action import State
+from kafka_lagoon.apply.kinds.topics import CREATE_TOPIC, create_topic
 from kafka_lagoon.apply.kinds.users import ALTER_SCRAM, alter_scram
 from kafka_lagoon.apply.outcomes import DECIDE_MS, Outcome, decided, is_unsure
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.errors import ClusterRefused
+from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.secret import Secret
 from tests.apply.kinds_in_memory import Rows, Things, action, failure
+from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Fault, Hang
 
 LOST = failure("CONNECTION_LOST", may_be_done=True)
 TIMED_OUT = failure("REQUEST_TIMED_OUT", code=7)
@@ -126,3 +133,16 @@ def test_only_the_unsure_are_looked_at_again() -> None:
     assert outcomes == [Outcome.FAILED, Outcome.UNKNOWN]
     (done,) = Things().carry_out(action("a")).results
     assert (done.outcome, done.failure, done.message) == (Outcome.DONE, None, None)
+
+
+def test_a_broker_that_is_frozen_leaves_time_for_others(
+    state: FakeCluster, connect: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked first, and has all of the time that a request may take."""
+    monkeypatch.setattr(outcomes, "DECIDE_MS", 4_000)
+    cluster = connect(request_timeout_ms=60_000, default_api_timeout_ms=60_000)
+    state.faults.append(Fault(METADATA.key, Hang(), 1, 100))
+    created = create_topic("orders", partitions=len(state.topics["orders"].partitions))
+    ((outcome, _),) = decided(cluster, CREATE_TOPIC, [(created, LOST)])
+    assert outcome is Outcome.DONE
+    assert state.faults[-1].times < 100

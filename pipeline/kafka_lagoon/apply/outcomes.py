@@ -94,9 +94,12 @@ def decided(
 def _read(
     cluster: Cluster, kind: ActionKind, actions: Sequence[Action], deadline: Deadline
 ) -> Mapping[Resource, State | Failure]:
-    """The live state; an error leaves it unknown, because the actions were sent and their outcomes are to be reported."""
+    """The live state; an error leaves it unknown, because the actions were sent and their outcomes are to be reported.
+
+    The first broker that is asked may be the frozen one, so half of the time is left for others.
+    """
     try:
-        return kind.read(cluster, actions, deadline)
+        return kind.read(cluster, actions, deadline.within(DECIDE_MS // 2))
     except PipelineError as error:
         return {action.resource: _about(action, refusal_name(error), str(error)) for action in actions}
 
