@@ -15,6 +15,7 @@ from kafka_lagoon.admin.transactions import (
     transactions_of_producers,
 )
 from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.integers import MOST_INT32
 from kafka_lagoon.protocol.messages import describe_transactions as messages
 from kafka_lagoon.protocol.messages.describe_producers import ProducerState
@@ -131,6 +132,26 @@ def test_fence_producers_takes_their_ids_over(state: FakeCluster, cluster: Clust
     (answer,) = fence_producers(cluster, {"a": 60_000}, soon()).answers.values()
     assert answer.producer_id >= 0
     assert state.count(INIT_PRODUCER_ID.key, 2) == 2
+
+
+def test_a_producer_may_be_fenced_whose_transaction_is_not_aborted_in_time(
+    state: FakeCluster, cluster: Cluster
+) -> None:
+    """The coordinator fences the producer first; then it waits, maybe for replicas of a partition, or is found no more."""
+
+    def refused(code: int) -> Any:
+        return Altered(lambda answer: replace(answer, error_code=code))
+
+    cluster.learn_coordinators({"a": 2}, TRANSACTION)
+    state.faults = [
+        Fault(INIT_PRODUCER_ID.key, refused(51)),
+        Fault(INIT_PRODUCER_ID.key, refused(14), times=999),
+    ]
+    (failure,) = fence_producers(cluster, {"a": 60_000}, Deadline.after(cluster.clock, 500)).failures.values()
+    assert (failure.code, failure.may_be_done) == (14, True)
+    state.faults = [Fault(INIT_PRODUCER_ID.key, refused(14), times=999)]
+    (failure,) = fence_producers(cluster, {"a": 60_000}, Deadline.after(cluster.clock, 500)).failures.values()
+    assert (failure.code, failure.may_be_done) == (14, False)
 
 
 def test_a_producer_with_two_phase_commit_is_fenced(cluster: Cluster, requests_of: RequestsOf) -> None:

@@ -18,7 +18,7 @@ from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather, merged
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import Contradiction
 from kafka_lagoon.frozen import frozen
-from kafka_lagoon.protocol.error_codes import TRANSACTIONAL_ID_NOT_FOUND, error_code
+from kafka_lagoon.protocol.error_codes import CONCURRENT_TRANSACTIONS, TRANSACTIONAL_ID_NOT_FOUND, error_code
 from kafka_lagoon.protocol.messages.describe_producers import (
     DESCRIBE_PRODUCERS,
     DescribeProducersPartitionResponse,
@@ -283,5 +283,7 @@ def fence_producers(
         read=lambda response, items: [(items[0], response.error_code, response)],
         chunk=1,
         once=True,
+        # The coordinator has fenced the producer, and aborts its transaction; or it ends another one and has done nothing yet.
+        begun=frozenset({CONCURRENT_TRANSACTIONS}),
     )
     return gather(cluster, ByCoordinator(cluster, TRANSACTION), [sharded], deadline)[0]

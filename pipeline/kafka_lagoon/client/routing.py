@@ -73,8 +73,9 @@ class ShardedRequest(Generic[I, A]):
 
     `read` yields (item, error code, answer or None), and a fourth value where the API has error messages. Items that it does
     not yield count as not answered. An `intake` takes whole responses instead. A request with `once` is not sent again about
-    an item after it may have been carried out, and no request is after a `final` error code. Every broker of the supported
-    releases offers a `required` API, so a broker that does not has failed. `has_distinct_items`: no item is there twice.
+    an item after it may have been carried out, and no request is after a `final` error code. After a `begun` error code it is
+    sent again to learn the end of what it may have begun. Every broker of the supported releases offers a `required` API, so a
+    broker that does not has failed. `has_distinct_items`: no item is there twice.
     """
 
     api: Api[Any, Any]
@@ -88,6 +89,7 @@ class ShardedRequest(Generic[I, A]):
     required: bool = False
     has_distinct_items: bool = False
     final: frozenset[int] = frozenset()  # beside the codes that are never retriable
+    begun: frozenset[int] = frozenset()
 
 
 @frozen(kw_only=False)
@@ -112,6 +114,7 @@ class _Gathering(Generic[I, A]):
     failures: dict[I, Failure] = field(default_factory=dict)
     answered: Counter[int] = field(default_factory=Counter)  # how many items by broker
     unsure: set[I] = field(default_factory=set)  # items that may have been processed without an answer
+    begun: set[I] = field(default_factory=set)  # items that a broker may have begun to process
 
     def refuse(self, item: I, node_id: int | None, refusal: PipelineError | int) -> None:
         """Keep why an item has no answer yet."""
@@ -295,6 +298,8 @@ def _reconcile(
             node_id, refusal = gathering.refusals[item]
             if node_id is not None and _may_be_done(refusal):
                 gathering.unsure.add(item)
+            if isinstance(refusal, int) and refusal in gathering.request.begun:
+                gathering.begun.add(item)
             if node_id is None:
                 is_final = gathering.absences[item].unroutable > route.unroutable_rounds
             elif isinstance(refusal, int):
@@ -378,7 +383,7 @@ def _keep_failure(
         failure,
         attempts=attempts,
         elapsed_ms=int((cluster.clock.monotonic() - started) * 1000),
-        may_be_done=item in gathering.unsure,
+        may_be_done=item in gathering.unsure or item in gathering.begun,
         is_required=gathering.request.required,
     )
 
