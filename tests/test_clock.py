@@ -20,6 +20,7 @@ def test_the_earlier_deadline_counts() -> None:
     deadline = Deadline.after(Hands().clock(), 1_000)
     assert deadline.within(300).remaining() == 0.3
     assert deadline.within(9_000) is deadline
+    assert deadline.half().remaining() == 0.5
 
 
 def test_a_pause_ends_with_the_deadline() -> None:

@@ -52,6 +52,10 @@ class Deadline:
         sooner = Deadline.after(self.clock, budget_ms)
         return sooner if sooner.expires_at < self.expires_at else self
 
+    def half(self) -> "Deadline":
+        """The middle of the time that is left: for a step after which others need time, too."""
+        return self.within(int(self.remaining() * 500))
+
     def pause(self, seconds: float) -> bool:
         """Sleep, but not beyond the deadline; False if no time is left afterwards."""
         self.clock.sleep(min(seconds, self.remaining()))

@@ -11,7 +11,7 @@ from kafka_lagoon.snapshot.collect import collect
 from kafka_lagoon.snapshot.time_lag import local_starts
 from kafka_lagoon.tables.cluster_rows import PartitionOffsetsRow
 from kafka_lagoon.tables.group_rows import ConsumerLagRow
-from kafka_lagoon.tables.snapshot_rows import Snapshot
+from kafka_lagoon.tables.snapshot_rows import CollectionFailureRow, Snapshot
 from tests.fake.answers import SPOKEN
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
 from tests.fake.direct import answered_directly
@@ -88,3 +88,18 @@ def test_a_commit_whose_transaction_is_open_is_not_stable() -> None:
     state.groups["reader"].commits["orders", 0] = FakeCommit(90, pending=True)
     (row,) = captured(state).of(ConsumerLagRow)
     assert (row.committed_offset, row.lag, row.problem) == (90, 10, "UNSTABLE_OFFSET_COMMIT")
+
+
+def test_a_partition_without_a_high_watermark_does_not_take_the_time_of_all_others() -> None:
+    """Its leader answers OFFSET_NOT_AVAILABLE as long as too few replicas are in sync; the command has a minute."""
+    state, left = one_group(), dict[str, float]()
+    state.add_topic("waiting", 1).partitions[0].error_code = 78
+    with answered_directly(state) as (cluster, longer):
+        deadline = longer.within(60_000)
+        snapshot = collect(cluster, "test", 1_000, deadline, lambda step, _: left.update({step: deadline.remaining()}))
+    assert left["groups"] > 25
+    assert left["topics again"] > 10
+    (row,) = snapshot.of(ConsumerLagRow)
+    assert (row.topic, row.lag, row.problem) == ("orders", 10, None)
+    failures = {(one.topic, one.error_name) for one in snapshot.of(CollectionFailureRow)}
+    assert failures == {("waiting", "OFFSET_NOT_AVAILABLE")}
