@@ -26,6 +26,7 @@ from kafka_lagoon.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from kafka_lagoon.protocol.messages.describe_quorum import QuorumPartition, QuorumReplica
 from kafka_lagoon.protocol.messages.remove_raft_voter import REMOVE_RAFT_VOTER
 from kafka_lagoon.protocol.messages.unregister_broker import UNREGISTER_BROKER
+from kafka_lagoon.protocol.messages.update_features import UPDATE_FEATURES
 from kafka_lagoon.wire.primitives import uuid_bytes
 from tests.admin.conftest import soon
 from tests.apply.kinds.conftest import CarryOut
@@ -106,10 +107,10 @@ def test_a_broker_that_is_still_registered(state: FakeCluster, carry_out: CarryO
     assert endings(carry_out([unregister_broker(3, fenced=False)])) == [("unknown", "CONNECTION_LOST")]
 
 
-def features(level: int) -> Callable[[Any], Any]:
+def features(level: int, name: str = "group.version") -> Callable[[Any], Any]:
     def change(response: Any) -> Any:
-        finalized = FinalizedFeature(name="group.version", max_version_level=level, min_version_level=0)
-        supported = SupportedFeature(name="group.version", min_version=0, max_version=1)
+        finalized = FinalizedFeature(name=name, max_version_level=level, min_version_level=0)
+        supported = SupportedFeature(name=name, min_version=0, max_version=1)
         return replace(
             response, supported_features=(supported,), finalized_features=(finalized,), finalized_features_epoch=1
         )
@@ -134,6 +135,26 @@ def test_features(state: FakeCluster, carry_out: CarryOut) -> None:
     assert endings(carry_out([up])) == [("done", None)]
     unknown = update_feature("no.such", 0, 1)
     assert endings(carry_out([unknown])) == [("failed", "UNSUPPORTED_VERSION")]
+
+
+def test_an_answer_does_not_prove_a_change_of_kraft_version(state: FakeCluster, carry_out: CarryOut) -> None:
+    """Kafka 3.9 answers without an error and leaves the level as it is; later releases change it."""
+    level = 1
+
+    def known(response: Any) -> Any:
+        return features(level, "kraft.version")(response)
+
+    state.faults.append(Fault(API_VERSIONS.key, Altered(known), times=99))
+    down = update_feature("kraft.version", 1, 0)
+    assert endings(carry_out([down])) == [("unknown", "UNPROVEN")]
+
+    def changed(response: Any) -> Any:
+        nonlocal level
+        level = 0
+        return response
+
+    state.faults.append(Fault(UPDATE_FEATURES.key, Altered(changed)))
+    assert endings(carry_out([down])) == [("done", "UNPROVEN")]
 
 
 def test_static_voters_are_known_beforehand(state: FakeCluster, cluster: Cluster, carry_out: CarryOut) -> None:

@@ -11,6 +11,7 @@ Resources: voter ID, broker ID, feature NAME. Shapes:
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from kafka_lagoon.admin.brokers import registered_brokers, unregister_brokers
 from kafka_lagoon.admin.features import FeatureChange, feature_levels, update_features
@@ -32,6 +33,17 @@ from kafka_lagoon.wire.primitives import uuid_text
 _STATIC = (
     "its voters are those of controller.quorum.voters in each server.properties (kraft.version 0): change them there, or begin "
     "with kraft.version 1"
+)
+_KRAFT_VERSION = "kraft.version"
+# Kafka 3.9 returns no error for a change of kraft.version, which it cannot make: the level that is in force decides.
+_UNPROVEN = replace(
+    own_failure(
+        UPDATE_FEATURES,
+        Scope.config(f"feature {_KRAFT_VERSION}"),
+        "UNPROVEN",
+        "some releases answer that they have changed it, and leave it as it is",
+    ),
+    may_be_done=True,
 )
 
 
@@ -237,6 +249,8 @@ def _update(
         for action in actions
     }
     failures = update_features(cluster, changes, deadline, validate_only=validate_only)
+    if _KRAFT_VERSION in changes.keys() - failures.keys() and not validate_only:
+        failures = {**failures, _KRAFT_VERSION: _UNPROVEN}
     return {feature_resource(name): failure for name, failure in failures.items()}
 
 
