@@ -58,7 +58,8 @@ _COMMENT = r" COMMENT '((?:[^'\\]|\\.)*)'"
 
 
 def _table(table: Table) -> Iterator[str]:
-    own = [column for column in table.columns if column not in _SHARED]
+    shared = _SHARED if table in STATE_TABLES else ()
+    own = [column for column in table.columns if column not in shared]
     yield from (f"## {table.name}", "", _cell(table.comment), "", _HEADINGS, *map(_column, own), "")
 
 

@@ -17,6 +17,8 @@ from kafka_lagoon.cli.ingest import ingest_arguments
 from kafka_lagoon.cli.main import options_of
 from kafka_lagoon.cli.maintain import maintain_arguments
 from kafka_lagoon.cli.snapshot import snapshot_arguments
+from kafka_lagoon.tables.schema import STATE_TABLES, TABLES
+from kafka_lagoon.tables.table import Table
 from tests.clock import CLOCK
 from tests.delta.lake import make_lake
 from tests.documents import GENERATED, PAGES, ROOT, blocks, documents, page, parts_of, renewed
@@ -40,6 +42,15 @@ def test_generated_parts_are_fresh(path: str) -> None:
 def test_every_generated_part_is_in_one_document() -> None:
     """Each part is on exactly one page."""
     assert sorted(parts_of(EVERYTHING)) == sorted(GENERATED)
+
+
+@pytest.mark.parametrize(
+    "table", [table for table in TABLES if table not in STATE_TABLES], ids=lambda table: table.name
+)
+def test_a_table_that_is_no_state_table_lists_all_of_its_columns(table: Table) -> None:
+    """Only those of state tables are in the list of shared columns."""
+    (section,) = re.findall(rf"^## {table.name}\n(.*?)(?=^## |\Z)", page("tables"), re.DOTALL | re.MULTILINE)
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == [column.name for column in table.columns]
 
 
 def _anchors(text: str) -> set[str]:
