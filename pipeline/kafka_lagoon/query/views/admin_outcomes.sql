@@ -20,7 +20,7 @@ CREATE OR REPLACE VIEW admin_outcomes (
   source COMMENT 'File and line that requested it; null for a command line.',
   user COMMENT 'Operating system user who ran it.',
   host COMMENT 'Name of the machine that it ran on.',
-  principal COMMENT 'The SASL user; null without SASL, and for certificates and tokens.',
+  principal COMMENT 'User name of SASL, or the principal in the settings for Kerberos or an unsecured OAuth token; null for login by another token (delegation tokens, OAuth), and without SASL.',
   software_version COMMENT 'Version of this package.'
 )
 COMMENT 'Every attempted alteration of a cluster with its outcome, one row per action.'
