@@ -1,6 +1,8 @@
 """Writes the archived topic of docs/values.md: orders in JSON, and values that are not JSON."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import cycle
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,13 +29,13 @@ def _written_at(offset: int) -> datetime:
     return datetime(2026, 11, 21, 8, offset, tzinfo=UTC)
 
 
-def make_archive(folder: Path) -> Path:
+def make_archive(folder: Path, values: Sequence[bytes | None] = VALUES) -> Path:
     """Make table `records` with topic orders, and the table of its ranges, which view `records_now` reads."""
     for table in (RECORDS, RECORD_RANGES):
         day = pa.field(table.partition_by, pa.date32(), nullable=False)
         schema = pa.schema([*table.file_schema(), day])
         DeltaTable.create(str(folder / table.name), schema, partition_by=[table.partition_by])
-    given = enumerate(zip(KEYS, VALUES, strict=True))
+    given = enumerate(zip(cycle(KEYS), values, strict=False))
     records = pa.concat_tables(
         [
             records_like("orders", offset, 1, key=key, value=value, timestamp=_written_at(offset))

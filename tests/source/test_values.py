@@ -15,9 +15,11 @@ from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta.open_warehouse import at_path
 from kafka_lagoon.query.spark_engine import make_available
+from kafka_lagoon.query.statements import tuples
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.cookbook.archive import make_archive
 from tests.cookbook.pages import VALUES, by_duckdb, markdown, renewed, run_snippet, statements
+from tests.query.duckdb_rows import rows_of
 from tests.registry.fake_registry import Registry, serving
 from tests.source.source_topics import create, produce
 
@@ -46,6 +48,35 @@ def test_json_in_spark(spark: SparkSession, archive: Path) -> None:
     assert markdown(pa.table(spark.sql(for_spark).toArrow())) == by_duckdb(archive, for_duckdb)
     in_spark = by_key.replace("encode('Zoë')", "encode('Zoë', 'UTF-8')")
     assert markdown(pa.table(spark.sql(in_spark).toArrow())) == by_duckdb(archive, by_key)
+
+
+# Values of which the page says that the engines differ: column id and the problem, in DuckDB and in Spark.
+_DIFFERENT = {
+    b'{"id": 7.9}': ((8, None), (7, None)),
+    b'{"id": "7.9"}': ((8, None), (None, None)),
+    b'{"id": true}': ((None, None), (1, None)),
+    b'{"id": 1, "id": 2}': ((1, None), (None, "NOT_JSON")),
+    b'{"id": NaN}': ((None, None), (None, "NOT_JSON")),
+    b'{"id": 3,}': ((3, None), (None, "NOT_JSON")),
+    b'{"id": 3}{"id": 4}': ((None, "NOT_JSON"), (3, None)),
+    b'{"id": 3} x': ((None, "NOT_JSON"), (3, None)),
+}
+
+
+def test_values_that_differ_in_duckdb(tmp_path: Path) -> None:
+    """What the page says of DuckDB."""
+    make_archive(tmp_path, [*_DIFFERENT])
+    with rows_of(tmp_path, statements(PAGE)[0]) as rows:
+        assert [(row[1], row[-1]) for row in tuples(rows)] == [in_duckdb for in_duckdb, _ in _DIFFERENT.values()]
+
+
+@pytest.mark.proof
+def test_values_that_differ_in_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """What the page says of Spark."""
+    make_archive(tmp_path, [*_DIFFERENT])
+    make_available(at_path(spark, str(tmp_path)), {"records"})
+    rows = spark.sql(statements(PAGE)[1]).collect()
+    assert [(row.id, row.problem) for row in rows] == [in_spark for _, in_spark in _DIFFERENT.values()]
 
 
 @pytest.fixture
