@@ -143,6 +143,12 @@ def test_every_make_target_that_is_named_exists() -> None:
     assert named <= offered
 
 
+def test_what_is_installed_can_be_had() -> None:
+    """No package index has a release yet, as installation.md says, so commands name the wheel."""
+    assert "There is no release on a package index yet" in page("installation")
+    assert [path for path, text in DOCUMENTS.items() if re.search(r"pip install [^`\n]*\bkafka-lagoon\b", text)] == []
+
+
 def test_every_command_that_is_named_exists() -> None:
     """`lagoon --help` lists every command in README and docs/."""
     named = set(re.findall(r"(?<![-\w/])lagoon (\w+)\b(?= |`|$)", _code(EVERYTHING), re.MULTILINE))
