@@ -1,5 +1,6 @@
 """Clusters: time that a bad address takes, cached metadata, and requests that create nothing."""
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -113,6 +114,36 @@ def test_bootstrap_servers_that_close_connections_are_asked_again(state: FakeClu
     attempts = 3  # at each of the three servers, one after the other
     state.faults.append(Fault(METADATA.key, Close(), times=3 * attempts))
     assert sorted(connect().brokers) == [1, 2, 3]
+
+
+def test_a_cluster_that_has_answered_before_is_waited_for(state: FakeCluster) -> None:
+    """While its only broker restarts, connections are refused; without having answered the address may as well be wrong."""
+    broker = FakeBroker(state, 1, listens=False)
+    state.addresses = {1: ("127.0.0.1", broker.server_address[1])}
+    settings = short_timeouts(state, default_api_timeout_ms=BUDGET_S * 1000)
+    with pytest.raises(ConnectionFailed, match="Connection refused"):
+        Cluster.connect(settings, CLOCK, RequestStats(), Deadline.after(CLOCK, BUDGET_S * 1000))
+
+    def start() -> None:
+        CLOCK.sleep(1)
+        broker.server_activate()
+        broker.serve_forever(poll_interval=0.01)
+
+    threading.Thread(target=start, daemon=True).start()
+    deadline = Deadline.after(CLOCK, BUDGET_S * 1000)
+    with Cluster.connect(settings, CLOCK, RequestStats(), deadline, waits=True) as cluster:
+        assert sorted(cluster.brokers) == [1]
+    broker.die()
+
+
+@pytest.mark.parametrize("servers", ["127.0.0.1:1", "no-such-host.invalid:9092"])
+def test_the_wait_for_a_cluster_ends(servers: str) -> None:
+    """At the deadline, with the reason. The name of a broker that restarts may be unknown for a while, as in Kubernetes."""
+    settings = short_timeouts(FakeCluster(), bootstrap_servers=servers)
+    started = time.monotonic()
+    with pytest.raises(ConnectionFailed, match=r"refused|resolve"):
+        Cluster.connect(settings, CLOCK, RequestStats(), Deadline.after(CLOCK, 1_000), waits=True)
+    assert 1 <= time.monotonic() - started < BUDGET_S
 
 
 def test_asking_for_a_topic_does_not_create_it() -> None:

@@ -101,8 +101,10 @@ class FakeBroker(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
 
-    def __init__(self, state: FakeCluster, node_id: int) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, state: FakeCluster, node_id: int, *, listens: bool = True) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler, bind_and_activate=listens)
+        if not listens:  # connections to its port are refused until `server_activate`
+            self.server_bind()
         self.state, self.node_id = state, node_id
         self.connections: list[Any] = []
 

@@ -15,6 +15,7 @@ from kafka_lagoon.fetch.split import Split
 from kafka_lagoon.fetch.stalls import BROKER_STALLED, RUN_DEADLINE_PASSED
 from kafka_lagoon.fetch.tasks import Task
 from kafka_lagoon.ingest.archive_task import TaskSettings, archive, archive_or_repeat
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.wire.primitives import uuid_text
@@ -93,6 +94,12 @@ def test_an_executor_that_reaches_no_broker(state: FakeCluster, tmp_path: Path) 
     state.faults.append(Fault(METADATA.key, Close(), times=1_000_000))
     assert ends(task_settings(state, tmp_path, "apart"), task(state, 0, 1)) == [("CONNECTION_FAILED", 0, 0)] * 2
     assert not list(tmp_path.iterdir())
+
+
+def test_a_broker_that_starts_later_than_a_task(state: FakeCluster, tmp_path: Path) -> None:
+    """The driver has planned with it, so the task waits for it, and reads all."""
+    state.faults.append(Fault(API_VERSIONS.key, Close(), times=40))
+    assert ends(task_settings(state, tmp_path, "late"), task(state, 0, 1)) == [(None, 4, 4)] * 2
 
 
 @pytest.mark.long

@@ -12,6 +12,7 @@ from kafka_lagoon.errors import RecordsError
 from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.tasks import Task
 from kafka_lagoon.kafka_settings import KafkaSettings
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.records.buffers import DECODED
 from kafka_lagoon.records.decoding import Counts, Problem
@@ -23,6 +24,7 @@ from tests.clock import CLOCK
 from tests.fake.batches import batch
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Close, Fault
 from tests.fetch.reading import damage
 from tests.short_timeouts import short_timeouts
 
@@ -161,6 +163,18 @@ def test_small_partitions_share_batches(monkeypatch: pytest.MonkeyPatch):
         broken.data = damage(broken, 70)
         with pytest.raises(RecordsError, match="CORRUPT_BATCH: offsets 1 to 2 of t:2"):
             list(read(wanted, CLOCK, Task(splits=splits)))
+
+
+def test_a_broker_that_starts_later_than_a_task():
+    """The driver has planned with it, so the task waits for it: Spark's other attempts would fail as soon."""
+    state = FakeCluster()
+    (partition,) = state.add_topic("t", 1, end=0).partitions
+    partition.append(batch(0, [b"v"] * 3))
+    state.faults.append(Fault(API_VERSIONS.key, Close(), times=40))
+    split = Split(topic="t", topic_id=None, partition=0, from_offset=0, to_offset=3, stable_end=3)
+    with fake_cluster(state):
+        (offsets,) = read(reading("offset", kafka=short_timeouts(state)), CLOCK, Task(splits=(split,)))
+    assert offsets.column("offset").to_pylist() == [0, 1, 2]
 
 
 def outcome(failure: str | None = None, next_offset: int = 20, **counts: int) -> SplitOutcome:

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from kafka_lagoon.errors import ConfigError, RecordsError, TableError
+from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.source.data_source import LagoonSource
 from kafka_lagoon.source.stream import LagoonStream, StreamOffsets
 from kafka_lagoon.topic_partition import TopicPartition
@@ -15,6 +16,7 @@ from tests.comparisons import Comparisons
 from tests.fake.batches import batch
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakePartition
+from tests.fake.faults import Close, Fault
 
 Streams = Callable[..., LagoonStream]
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
@@ -102,6 +104,15 @@ def streams(state: FakeCluster, brokers: dict[int, FakeBroker]) -> Iterator[Stre
     yield make
     for stream in made:
         stream.stop()
+
+
+def test_brokers_that_restart_while_a_stream_waits(state: FakeCluster, streams: Streams) -> None:
+    """The stream waits for them, too: it has reached them before."""
+    state.add_topic("t", 1, end=0)
+    stream = streams(startingOffsets="earliest")
+    start = stream.initialOffset()
+    state.faults.append(Fault(METADATA.key, Close(), times=50))
+    assert stream.latestOffset(start, ReadAllAvailable()) == start
 
 
 @pytest.fixture

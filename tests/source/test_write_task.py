@@ -12,13 +12,15 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.sandbox.kafka import LocalKafka
-from kafka_lagoon.source.sink import SparkTask, TaskFailed, new_sink
+from kafka_lagoon.source.sink import SparkTask, TaskFailed, TaskWritten, new_sink
 from kafka_lagoon.source.write_options import parse_sink
 from kafka_lagoon.source.write_task import write_task
 from tests.cluster.standalone import Standalone
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Close, Fault
 from tests.integration.producers import consume
 from tests.source.faulty_write import ROWS
 from tests.source.source_topics import create
@@ -113,6 +115,26 @@ def test_the_first_reason_is_reported(kafka: LocalKafka, transactions: str) -> N
     assert "was run before" not in done.stderr
     values = committed(kafka, topic)
     assert values == ([] if transactions == "run" else list(range(ROWS // 2, ROWS)))
+
+
+def test_a_broker_that_starts_later_than_a_task(state: FakeCluster, brokers: dict[int, FakeBroker]) -> None:
+    """The task waits for it: other attempts, if there may be any, would fail as soon."""
+    assert brokers
+    state.faults.append(Fault(API_VERSIONS.key, Close(), times=40))
+    state.add_topic("t", 1, end=0)
+    rows = pa.RecordBatch.from_arrays([pa.array(["t"]), pa.array(["v"])], names=["topic", "value"])
+    schema = StructType([StructField(name, StringType()) for name in rows.schema.names])
+    servers = ",".join(f"{host}:{port}" for host, port in state.addresses.values())
+    options = {
+        "kafka.bootstrap.servers": servers,
+        "kafka.retry.backoff.max.ms": "200",
+        "transactions": "none",
+        "kafka.acks": "1",
+    }
+    sink = new_sink(parse_sink(options, schema, overwrite=False, is_stream=False), schema)
+    written = write_task(sink, None, SparkTask(partition=0, attempt=0, batch=None), iter([rows]))
+    assert isinstance(written, TaskWritten)
+    assert sum(written.records.values()) == 1
 
 
 @pytest.mark.parametrize("names", [[b"\xff"], [b"t", b"t\xff"]])

@@ -5,6 +5,7 @@ Requests never create anything: no topic is auto-created, and FindCoordinator is
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -55,10 +56,18 @@ _ONE_KEY, _MANY_KEYS = Versions(0, 3), Versions(4, LATEST)  # KIP-699: FindCoord
 
 
 class Cluster:
-    """Connections to the brokers of one cluster; use as a context manager, or `close` it."""
+    """Connections to the brokers of one cluster; use as a context manager, or `close` it.
 
-    def __init__(self, settings: KafkaSettings, clock: Clock, request_stats: RequestStats) -> None:
+    `waits` is for a cluster that has answered before: while none of its brokers can be reached, as when the only one restarts,
+    they are asked again until the deadline, as by Kafka's clients. Otherwise the address is probably wrong, and an error ends
+    the attempts after a second.
+    """
+
+    def __init__(
+        self, settings: KafkaSettings, clock: Clock, request_stats: RequestStats, *, waits: bool = False
+    ) -> None:
         self.settings, self.clock, self.request_stats = settings, clock, request_stats
+        self.waits = waits
         self._access = access_to(settings, clock, request_stats, lambda: self.cluster_id)
         self.brokers: dict[int, Broker] = {}
         self.topics = KnownTopics()
@@ -78,12 +87,20 @@ class Cluster:
         self._lock = Lock()
 
     @classmethod
-    def connect(cls, settings: KafkaSettings, clock: Clock, request_stats: RequestStats, deadline: Deadline) -> Self:
+    def connect(
+        cls,
+        settings: KafkaSettings,
+        clock: Clock,
+        request_stats: RequestStats,
+        deadline: Deadline,
+        *,
+        waits: bool = False,
+    ) -> Self:
         """A cluster whose brokers one bootstrap server has named.
 
         ConnectionFailed names every bootstrap server with its own error when none answers.
         """
-        cluster = cls(settings, clock, request_stats)
+        cluster = cls(settings, clock, request_stats, waits=waits)
         try:
             cluster.refresh((), deadline)
         except BaseException:
@@ -199,7 +216,7 @@ class Cluster:
         deadline = deadline.within(self.settings.default_api_timeout_ms)
         pauses = backoff(self.settings.retry_backoff_ms, self.settings.retry_backoff_max_ms)
         failures: dict[str, PipelineError] = {}
-        for _ in range(_ROUNDS):
+        for rounds in count(1):
             too_old: UnsupportedVersion | None = None
             for broker in self._candidates(other_than):
                 if too_old and not self._may_be_newer(broker):
@@ -217,7 +234,9 @@ class Cluster:
                     break
             if too_old:
                 raise too_old
-            if deadline.passed() or not any(map(_is_transient, failures.values())) or not deadline.pause(next(pauses)):
+            may_pass = any(map(_may_pass if self.waits else _is_transient, failures.values()))
+            is_last = rounds == _ROUNDS and not self.waits
+            if not may_pass or is_last or deadline.passed() or not deadline.pause(next(pauses)):
                 break
         raise self._unreachable(failures)
 
@@ -378,6 +397,17 @@ def metadata_request(topics: Collection[str] | None) -> MetadataRequest:
     """The request about the brokers and some topics (None: all); in a version of CREATES_NOTHING it creates no topic."""
     requested = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in sorted(topics))
     return MetadataRequest(topics=requested, allow_auto_topic_creation=False)
+
+
+def _may_pass(failure: PipelineError) -> bool:
+    """True if another attempt may help at an address where a broker has answered before.
+
+    While it restarts its name may be unknown, and what listens for it, as a load balancer, may close connections.
+    """
+    if isinstance(failure, ConnectionLost):
+        return failure.phase != "authenticate"
+    is_unknown = isinstance(failure, ConnectionFailed) and failure.phase == "resolve"
+    return is_unknown or _is_transient(failure)
 
 
 def _is_transient(failure: PipelineError) -> bool:

@@ -136,7 +136,7 @@ def _read_all(settings: TaskSettings, task: Task, files: "RecordFiles", progress
         return
     from kafka_lagoon.fetch.small_partitions import SmallPartitions, Unread  # noqa: PLC0415
 
-    with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
+    with Cluster(settings.kafka, settings.clock, RequestStats(), waits=True) as cluster:
         try:
             cluster.refresh(topics, limits.waiting_for(BOOTSTRAP))
         except PipelineError as error:

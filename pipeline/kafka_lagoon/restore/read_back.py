@@ -28,7 +28,7 @@ class CheckSettings:
 
 def read_back_partitions(settings: CheckSettings, several: Sequence[Restored]) -> list[ReadBack]:
     """Read partitions back, one after the other; a failure to read is a result, too."""
-    with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
+    with Cluster(settings.kafka, settings.clock, RequestStats(), waits=True) as cluster:
         leaders = RecentTopics(settings.clock, lambda topic: cluster.refresh({topic}, _deadline(settings)))
         logs = logs_of(cluster, (one.planned.target for one in several))
         return [_read_back(cluster, settings, one, leaders, logs) for one in several]

@@ -87,7 +87,7 @@ def restore_partitions(settings: TaskSettings, works: Sequence[Work]) -> list[Wo
 
     It may be called again with the same works, at any time and on any executor.
     """
-    with Cluster(settings.kafka, settings.clock, RequestStats()) as cluster:
+    with Cluster(settings.kafka, settings.clock, RequestStats(), waits=True) as cluster:
         task = _Task(cluster, settings, [work.planned.target for work in works])
         return [_restore(task, work) for work in works]
 

@@ -57,7 +57,7 @@ class Reading:
 def read(reading: Reading, clock: Clock, task: Task) -> Iterator[pa.RecordBatch]:
     """The records of a task's splits. RecordsError names offsets that could not be read, unless loss is accepted."""
     options = reading.options()
-    with Cluster(reading.kafka, clock, RequestStats()) as cluster:
+    with Cluster(reading.kafka, clock, RequestStats(), waits=True) as cluster:
         topics = {split.topic for split in task.splits}
         cluster.refresh(topics, Deadline.after(clock, options.stall_timeout_ms))
         small = SmallPartitions(cluster, options, Limits.of(clock, options))

@@ -83,6 +83,11 @@ class Sink:
         log.configure()
         return Cluster.connect(self.kafka, SYSTEM_CLOCK, RequestStats(), deadline)
 
+    def connect_again(self, deadline: Deadline) -> Cluster:
+        """The cluster, which has answered the driver before; waits while none of its brokers can be reached."""
+        log.configure()
+        return Cluster.connect(self.kafka, SYSTEM_CLOCK, RequestStats(), deadline, waits=True)
+
     def check(self, cluster: Cluster, deadline: Deadline) -> None:
         """Raise ConfigError if the topic does not exist; log an event if acknowledgements are weak."""
         if self.options.topic is not None:

@@ -200,6 +200,7 @@ class LagoonStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         deadline = self._query.deadline()
         if self._cluster is None:
             self._cluster = self._query.connect(deadline)
+            self._cluster.waits = True  # a stream outlives restarts of its brokers
         return self._cluster, deadline
 
     def _ends(self, cluster: Cluster, before: StreamOffsets, deadline: Deadline) -> StreamOffsets:
