@@ -26,6 +26,7 @@ from kafka_lagoon.records.compressing import CODECS
 from kafka_lagoon.records.encoding import Producer, encode_batch
 from kafka_lagoon.records.encoding import Record as RecordToWrite
 from kafka_lagoon.topic_partition import TopicPartition
+from tests.clock import CLOCK
 from tests.effort import first
 from tests.fake.cluster import FakeCluster
 from tests.fake.faults import Altered, Close, Fault, Hang, Slow
@@ -221,6 +222,19 @@ def test_a_partition_without_a_leader(news: FakeCluster, connect: Connect) -> No
     assert to.failures[0].failure.name == "LEADER_NOT_AVAILABLE"
     assert sum(one.count for one in to.failures) == 5
     assert sorted(values(news, 0) + values(news, 2)) == numbered(200)
+
+
+def test_pauses_after_refused_rounds(news: FakeCluster, connect: Connect) -> None:
+    """They grow as long as batches are refused, and are short again after a round without a refusal."""
+    news.topics["news"].partitions[0].produce_errors = [6, 6, 6, 0, 6]
+    cluster, pauses = connect(retry_backoff_ms=100, retry_backoff_max_ms=400), list[float]()
+    cluster.clock = replace(CLOCK, sleep=pauses.append)
+    with writer(cluster) as to:
+        for value in (b"0", b"1"):
+            to.write(rows([value]), topic="news", partition=0)
+            to.flush()
+    assert values(news, 0) == [b"0", b"1"]
+    assert [pause / base for pause, base in zip(pauses, (0.1, 0.2, 0.4, 0.1), strict=True)] == [pytest.approx(1, abs=0.2)] * 4
 
 
 def test_one_partition_fails_and_others_go_on(news: FakeCluster, connect: Connect) -> None:
