@@ -38,6 +38,14 @@ def test_a_cut_batch_is_asked_for_again(size):
     assert (later.count, later.needed_bytes, later.broken_at, later.next_offset) == (1, 0, None, 10)
 
 
+def test_the_smallest_message_that_is_cut_off():
+    """One of magic 0 without a key and a value has 14 bytes after its length."""
+    smallest = message(7, None, None, magic=0)
+    cut = find_batches(smallest[:-1])
+    assert (cut.count, cut.needed_bytes, cut.broken_at) == (0, 12 + 14, None)
+    assert find_batches(smallest).count == 1
+
+
 @pytest.mark.parametrize("length", [-(2**31), -1, 0, 13])
 def test_an_impossible_length_is_no_batch(length):
     """Nothing is read after an impossible length."""
@@ -110,6 +118,7 @@ def test_the_base_offset_of_a_batch_that_is_cut_off():
         ((5, 99, 8, 9), {1: 7}),
         ((99, 8, 9), {0: 7}),
         ((5, 99, 8), {1: 7}),
+        ((5, 8, 8), {1: 7}),
         ((5, 99, -12), {1: 6}),
         ((99, -12), {0: 11}),
         ((5, 6, 99), {}),

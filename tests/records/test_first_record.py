@@ -64,7 +64,7 @@ def test_every_codec(codec: int, offset: int) -> None:
 def test_the_time_of_the_log(codec: int) -> None:
     """All records of a batch have its log append time, even if compaction has removed some of them."""
     batch = Batch(base_offset=5, records=TEN, codec=codec, base_time=1_000, max_time=7_777, flags=LOG_APPEND_TIME)
-    assert first([batch], 8) == FirstRecord(8, 7_777, 1)
+    assert [first([batch], offset) for offset in (3, 8)] == [FirstRecord(5, 7_777, 1), FirstRecord(8, 7_777, 1)]
     thinned = Batch(base_offset=5, records=(TEN[0], TEN[9]), codec=codec, max_time=7_777, flags=LOG_APPEND_TIME)
     assert first([thinned], 8) == FirstRecord(14, 7_777, 1)
 
@@ -93,6 +93,7 @@ def test_a_cut_batch_is_bounded_by_its_header(size: int) -> None:
     batch = Batch(base_offset=5, records=TEN, max_time=99)
     raw = marker(4, 1).write() + batch.write()[:size]
     assert first_record(memoryview(raw), 4) == NoRecord(5, 99 if size >= 61 else None)
+    assert first_record(memoryview(raw), 8) == NoRecord(8, 99 if size >= 61 else None)
     control = Batch(base_offset=5, records=TEN, max_time=99, flags=CONTROL).write()[:100]
     assert first_record(memoryview(control), 4) == NoRecord(5)
 
@@ -108,9 +109,24 @@ def test_what_cannot_be_read_is_said() -> None:
     )
     unknown = Batch(base_offset=0, records=TEN, max_time=99, flags=7)
     assert first([unknown], 0) == UnreadableBatch("UNSUPPORTED_CODEC", 99)
+    control = Batch(base_offset=0, records=TEN, max_time=99, flags=CONTROL | 7)  # its time is that of no record
+    assert first([control], 0) == UnreadableBatch("UNSUPPORTED_CODEC")
     short = Batch(base_offset=0, max_time=99, count=3, last_delta=5)
     assert first([short], 4) == UnreadableBatch("CORRUPT_BATCH")
+    assert first([Batch(base_offset=-20, records=TEN)], 0) == UnreadableBatch("CORRUPT_BATCH")
+    assert first([Batch(base_offset=0, records=TEN, last_delta=-1)], 0) == UnreadableBatch("CORRUPT_BATCH")
     assert first_record(memoryview(bytes(40)), 0) == UnreadableBatch("CORRUPT_BATCH")
+
+
+def test_a_marker_whose_key_is_cut_off() -> None:
+    """Its type is not known, so that it ends no transaction."""
+    cut = marker(0, 7).around(b"\x10\0\0\0\x08\0\0")
+    assert first_record(memoryview(cut), 0) == NoRecord(1)
+
+
+def test_times_wrap_around_as_in_java() -> None:
+    """The sum of a batch's time and a record's is a number of 64 bits."""
+    assert first([Batch(base_offset=0, records=TEN, base_time=2**63 - 1)], 1) == FirstRecord(1, 9 - 2**63, 0)
 
 
 @given(changes=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=8), log=logs())
@@ -133,5 +149,7 @@ def test_old_messages(magic: int) -> None:
     assert first_record(memoryview(written[0][:-1]), 3) == NoRecord(3)
     inside = [message(offset, b"k", b"v", magic=magic, timestamp_ms=1_234) for offset in ((3, 4), (0, 1))[magic]]
     assert first_record(memoryview(compressed(4, inside, magic=magic)), 4) == FirstRecord(4, *expected)
+    nothing = message(3, None, None, magic=magic, timestamp_ms=1_234)
+    assert first_record(memoryview(nothing), 3) == FirstRecord(3, *expected)
     damaged = written[0][:-1] + b"x"
     assert first_record(memoryview(damaged), 3) == UnreadableBatch("CORRUPT_BATCH")

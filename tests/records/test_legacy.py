@@ -157,6 +157,7 @@ REFUSED: dict[str, tuple[bytes, type[RecordsError]]] = {
     "last offset of all": (message(2**63 - 1, None, b""), CorruptBatch),
     "key beyond the end": (entry(0, struct.pack(">i", 9) + b"key"), CorruptBatch),
     "value beyond the end": (entry(0, sized(b"key") + struct.pack(">i", 9) + b"value"), CorruptBatch),
+    "value cut by a byte": (entry(0, sized(b"key") + sized(b"value")[:-1]), CorruptBatch),
     "no value length": (entry(0, sized(b"longer key")), CorruptBatch),
     "too short for magic 1": (entry(0, b"", magic=1), CorruptBatch),
     "too short for any": (message(0, None, b"", magic=0)[:25], CorruptBatch),

@@ -55,6 +55,7 @@ def test_the_example_of_the_rfc() -> None:
         (_SIGNATURE[:-3] + b"5G==", "signature is wrong"),
         (_SIGNATURE.replace(b"v=6", b"v=7"), "signature is wrong"),
         (b"e=other-error", "the broker says other-error"),
+        (b"e=", "the broker says $"),
         (b"e=\x1b[2J\xff", r"the broker says \\u001b\[2J"),
         (b"e=it is " + _PASSWORD.encode(), "not repeated"),
         (_SIGNATURE + b"x" * 5000, "did not prove"),
