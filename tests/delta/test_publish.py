@@ -312,6 +312,7 @@ def test_without_a_lock_the_fence_lets_one_publish(warehouse: Warehouse, monkeyp
         with pytest.raises(LockHeld):
             publish(lock, other_run.attempt(2))
     assert trusted(warehouse) == {"0192-0001-default": 3}
+    assert not list(Path(warehouse.locations["snapshots"].removeprefix("file:")).rglob("0192-0002-*"))
 
 
 def test_without_a_lock_one_of_many_publishes(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,10 +137,12 @@ def test_a_commit_without_a_time_hides_none_before_it(tmp_path: Path) -> None:
     """Rows that were replaced are stored again, also where a later commit of others does not tell its time."""
     log = tmp_path / "_delta_log"
     log.mkdir()
-    info, remove = {"commitInfo": {"timestamp": NOON_MS + 3 * HOUR_MS}}, {"remove": {"path": "a", "dataChange": True}}
+    published = attempt(1)
+    by_a_slow_clock = published.header.captured_at_ms - HOUR_MS // 2
+    info, remove = {"commitInfo": {"timestamp": by_a_slow_clock}}, {"remove": {"path": "a", "dataChange": True}}
     for version, actions in ((1, (info, remove)), (2, ({"add": {"path": "b", "dataChange": True}},))):
         (log / f"{version:020d}.json").write_text("\n".join(map(json.dumps, actions)))
-    published, storage, header = attempt(1), Storage(jvm=None, conf=None), STATE_TABLES[-1]
+    storage, header = Storage(jvm=None, conf=None), STATE_TABLES[-1]
     data, _ = parquet_of(arrow_blocks(header, published.header, published.rows[header.row]))
     url = storage.write(f"file:{tmp_path}/snapshot.parquet", data).url
     lake = SimpleNamespace(
@@ -152,6 +154,8 @@ def test_a_commit_without_a_time_hides_none_before_it(tmp_path: Path) -> None:
     assert stored_tables(lock, NOON_MS) == {}
     (log / f"{1:020d}.json").write_text(json.dumps(info))
     assert set(stored_tables(lock, NOON_MS)) == {"acls"}
+    (log / f"{2:020d}.json").write_text("\n".join(map(json.dumps, (info, remove))))
+    assert stored_tables(lock, NOON_MS) == {}
 
 
 def test_a_table_that_was_made_again_has_no_stored_rows(warehouse: Warehouse) -> None:
