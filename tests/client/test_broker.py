@@ -19,6 +19,7 @@ from kafka_lagoon.errors import (
     ConnectionFailed,
     ConnectionLost,
     CorrelationMismatch,
+    DeadlinePassed,
     DecodeError,
     EncodeError,
     FrameTooLarge,
@@ -229,23 +230,44 @@ def test_ctrl_c_while_a_response_is_awaited(connect: Callable[..., Cluster], mon
     assert answer.topics == ()
 
 
-def test_ctrl_c_while_a_request_without_a_response_is_sent(
-    connect: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), DeadlinePassed("127.0.0.1:1", "exchange", 1)])
+def test_a_request_without_a_response_that_is_sent_in_part(
+    connect: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     """The connection is not used again: its next bytes would be read as the rest of the request."""
     broker, deadline = connect().brokers[1], Deadline.after(CLOCK, 5_000)
     broker.ask(METADATA, metadata_request(()), deadline, CREATES_NOTHING)
 
     def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
+        raise error
 
     with monkeypatch.context() as patch:
         patch.setattr(Session, "move", interrupted)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(type(error)):
             broker.send_unanswered(
                 PRODUCE, ProduceRequest(acks=NO_ACKS, timeout_ms=0, topic_data=()), deadline, Versions(9, 9)
             )
     assert broker.versions is None
+
+
+def test_a_broker_that_failed_is_tried_once(
+    connect: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is down would otherwise take the time of several attempts from each request."""
+    broker, attempts = connect().brokers[1], list[object]()
+    broker.close()
+
+    def refused(*of: object) -> None:
+        attempts.append(of)
+        raise ConnectionFailed(broker.address, "connect", "refused")
+
+    monkeypatch.setattr(Session, "open", refused)
+    numbers = []
+    for _ in range(2):
+        with pytest.raises(ConnectionFailed):
+            broker.ask(METADATA, metadata_request(()), Deadline.after(CLOCK, 30_000), CREATES_NOTHING)
+        numbers.append(len(attempts))
+    assert numbers == [3, 4]
 
 
 def test_calls_that_were_never_sent(state: FakeCluster, connect: Callable[..., Cluster]) -> None:

@@ -79,7 +79,7 @@ def test_coordinators_that_are_refused(state: FakeCluster, connect: Connect) -> 
     assert {key: one.name for key, one in failures.items()} == {"denied": "GROUP_AUTHORIZATION_FAILED"}
 
 
-def test_any_broker_and_then_another(connect: Connect) -> None:
+def test_any_broker_and_then_another(state: FakeCluster, connect: Connect) -> None:
     """After each failure the next broker is chosen, but none that cannot be reached or failed last time while there is another."""
     cluster = connect()
     route = ByAny(cluster, lambda _: Scope.cluster())
@@ -96,6 +96,7 @@ def test_any_broker_and_then_another(connect: Connect) -> None:
     cluster.unreachable = set()
     cluster.brokers[2].failing = True
     assert [chosen() for _ in range(3)] == [1, 3, 1]
+    assert requests(state, lambda: route.refresh(["x"], soon())) == [METADATA.key]
 
 
 def test_a_broker_that_is_behind(state: FakeCluster, connect: Connect) -> None:
