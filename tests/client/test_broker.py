@@ -250,9 +250,7 @@ def test_a_request_without_a_response_that_is_sent_in_part(
     assert broker.versions is None
 
 
-def test_a_broker_that_failed_is_tried_once(
-    connect: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broker_that_failed_is_tried_once(connect: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is down would otherwise take the time of several attempts from each request."""
     broker, attempts = connect().brokers[1], list[object]()
     broker.close()

@@ -234,7 +234,9 @@ def test_pauses_after_refused_rounds(news: FakeCluster, connect: Connect) -> Non
             to.write(rows([value]), topic="news", partition=0)
             to.flush()
     assert values(news, 0) == [b"0", b"1"]
-    assert [pause / base for pause, base in zip(pauses, (0.1, 0.2, 0.4, 0.1), strict=True)] == [pytest.approx(1, abs=0.2)] * 4
+    assert [pause / base for pause, base in zip(pauses, (0.1, 0.2, 0.4, 0.1), strict=True)] == [
+        pytest.approx(1, abs=0.2)
+    ] * 4
 
 
 def test_one_partition_fails_and_others_go_on(news: FakeCluster, connect: Connect) -> None:

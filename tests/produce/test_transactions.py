@@ -139,7 +139,10 @@ def test_another_process_ends_it(release: LocalKafka) -> None:
 
 
 def test_whoever_comes_later_fences(release: LocalKafka) -> None:
-    """Records of the first producer are aborted, and it can neither write, nor commit offsets, nor end the transaction."""
+    """Records of the first producer are aborted, and it can neither write, nor commit offsets, nor end the transaction.
+
+    Nor can a producer go on whose last transaction was committed: it would not know what the other one has written since.
+    """
     topic = f"txn-fenced-{CLOCK.now_ms()}"
     create(release, topic)
     with connected(release, topic) as cluster:
@@ -164,7 +167,14 @@ def test_whoever_comes_later_fences(release: LocalKafka) -> None:
         commit(cluster, second, soon())
         with pytest.raises(TransactionFailed, match=FENCED):
             init_transactions(cluster, topic, TIMEOUT_MS, soon(), first)
-    assert read(release, topic) == [b"kept"]
+        series = TransactionalProducer(cluster, topic)
+        assert not write(cluster, series.begin(soon()), topic, b"kept, too").failures
+        series.commit(soon())
+        init_transactions(cluster, topic, TIMEOUT_MS, soon())
+        with pytest.raises(TransactionFailed, match=FENCED):
+            series.begin(soon())
+            series.commit(soon())  # where the transaction begins without a request
+    assert read(release, topic) == [b"kept", b"kept, too"]
 
 
 def _second_batch(transaction: Transaction, topic: str) -> bytes:

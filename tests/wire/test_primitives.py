@@ -33,6 +33,11 @@ def test_varint_of_more_than_five_bytes() -> None:
         read_uvarint(b"\x80\x80\x80\x80\x80\x00", 0)
 
 
+def test_varint_of_more_than_32_bits() -> None:
+    """The bits above are lost, as in Java."""
+    assert read_uvarint(b"\x81\x80\x80\x80\x70", 0) == (1, 5)
+
+
 def test_varint_without_end() -> None:
     """A varint that is cut off is refused."""
     with pytest.raises(IndexError):

@@ -132,7 +132,10 @@ def test_nullable_since_a_version() -> None:
     assert read(LaterNull, 2, CLASSIC, "ffff") == LaterNull(name=None)
 
 
-@pytest.mark.parametrize(("marker", "expected"), [("ff", None), ("80", None), ("01 05 06 00", Point(x=5, y=6))])
+@pytest.mark.parametrize(
+    ("marker", "expected"),
+    [("ff", None), ("80", None), ("00 05 06 00", Point(x=5, y=6)), ("01 05 06 00", Point(x=5, y=6))],
+)
 def test_nullable_struct(marker: str, expected: Point | None) -> None:
     """A byte comes before a nullable struct, negative for null (KIP-893); a required struct has none."""
     decoded = read(Nests, 1, FLEXIBLE, f"01 02 00 {marker} 02 03 04 00 00")

@@ -300,7 +300,6 @@ class TransactionalProducer:
         self._next: Transaction | None = None  # returned by the last `commit` or `abort`
         self._last: Transaction | None = None
         self._current: Transaction | None = None
-        self._added: set[TopicPartition] = set()
 
     def begin(self, deadline: Deadline) -> Transaction:
         """The next transaction. The first one fences other producers with the id; see `init_transactions`."""
@@ -309,19 +308,7 @@ class TransactionalProducer:
         self._current = self._next or init_transactions(
             self._cluster, self._transactional_id, self._timeout_ms, deadline, self._last, is_series=True
         )
-        self._next = None
-        self._added.clear()
         return self._current
-
-    def add_partitions(
-        self, partitions: Collection[TopicPartition], deadline: Deadline
-    ) -> Mapping[TopicPartition, Failure]:
-        """Add partitions to the transaction, each once; see the function."""
-        new = [partition for partition in partitions if partition not in self._added]
-        failures = add_partitions(self._cluster, self._open(), new, deadline)
-        if not failures:
-            self._added.update(new)
-        return failures
 
     def commit_offsets(
         self, group_id: str, offsets: Mapping[TopicPartition, OffsetToCommit], deadline: Deadline
