@@ -217,6 +217,16 @@ def test_a_table_may_keep_removed_files_longer(warehouse: Warehouse) -> None:
     assert not files[200].exists()
 
 
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [(None, 0), ("interval 30 days", 720), ("1 week", 168), ("INTERVAL 90 minutes", 2), ("interval 3601 seconds", 2)],
+)
+def test_the_hours_of_a_property(text: str | None, hours: int) -> None:
+    """Parts of an hour are rounded up, so that no file goes too early."""
+    lake: Any = SimpleNamespace(kernel=SimpleNamespace(table_property=lambda *_: text), state=lambda _: None)
+    assert maintain_module._kept_by_property(lake, ADMIN_ACTIONS) == hours
+
+
 def test_files_in_order_are_not_rewritten_every_night(warehouse: Warehouse) -> None:
     """Records of one topic are large, those of another small: Z-order leaves small files, until others arrive."""
     options = replace(RECORDS, target_bytes=64 << 10)
@@ -388,11 +398,18 @@ def test_a_file_that_the_log_names_stays(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_folders_within_a_day_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of a folder is not that of the files in it, which may be new, or named in the log: it is left alone."""
+    """The time of a folder is not that of the files in it, which may be new, or named in the log: it is left alone.
+
+    Hidden files are left alone as well, as by VACUUM.
+    """
     inner = tmp_path / "write_date=2026-01-01" / "inner"
     inner.mkdir(parents=True)
     (inner / "live.parquet").write_bytes(b"x")
-    os.utime(inner, (1, 1))
+    hidden = [inner.with_name(".unfinished.parquet"), inner.with_name("_unfinished.parquet")]
+    for file in hidden:
+        file.touch()
+    for old in (inner, *hidden):
+        os.utime(old, (1, 1))
     path = f"{inner.parent.name}/inner/live.parquet"
     live = LiveFile(path=path, day=date(2026, 1, 1), size=1, modified_at_ms=1000, rows=1)
     monkeypatch.setattr(Storage, "names", lambda *_: [inner.parent.name])
