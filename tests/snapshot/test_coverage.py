@@ -52,6 +52,8 @@ def test_failures_alike_are_one_row() -> None:
     (row,) = failure_rows(failed(Scope.of_partition("t", number), attempts=number) for number in twice)
     assert (row.topic, row.partition, row.items, row.attempts) == ("t", None, 10, 5)
     assert row.scope == "t-1, t-2, t-3 and 2 more"
+    (row,) = failure_rows(failed(Scope.of_partition("t", number)) for number in (1, 2, 3))
+    assert row.scope == "t-1, t-2, t-3"
 
 
 def test_failures_of_different_kinds_are_rows_of_their_own() -> None:

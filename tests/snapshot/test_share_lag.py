@@ -91,6 +91,19 @@ def test_records_before_the_log_start_may_have_been_done() -> None:
     assert (lag_row.retention_margin, lag_row.records_lost) == (-3, None)
 
 
+def test_a_group_that_has_read_everything() -> None:
+    """A lag of 0 is a lag."""
+    lag_row = rows(shares(partition(0, 20, lag=0)))["orders", 0]
+    assert (lag_row.lag, lag_row.lag_basis, lag_row.problem) == (0, "share", None)
+
+
+def test_a_group_that_is_not_described() -> None:
+    """Its lag is known, and its rows have the reason why its state is not."""
+    problem = "GROUP_AUTHORIZATION_FAILED"
+    (lag_row,) = share_lag_rows([replace(GROUP, problem=problem)], [], shares(partition(0, 5, lag=7)), OFFSETS, TOPOLOGY)
+    assert (lag_row.lag, lag_row.problem) == (7, problem)
+
+
 def test_a_start_at_the_log_start_has_lost_nothing() -> None:
     """The first record that is not done is the first of the log."""
     lag_row = rows(shares(partition(0, 4, lag=7)))["orders", 0]
@@ -192,6 +205,9 @@ def test_a_topic_that_is_not_there() -> None:
     """The lag is known, but the offsets of the log are not."""
     lag_row = rows(shares(partition(0, 5, lag=7), name="gone"))["gone", 0]
     assert (lag_row.lag, lag_row.high_watermark, lag_row.problem) == (7, None, "UNKNOWN_TOPIC_OR_PARTITION")
+    hidden = replace(TOPOLOGY, hidden={"gone": "TOPIC_AUTHORIZATION_FAILED"})
+    lag_row = rows(shares(partition(0, 5, lag=7), name="gone"), topology=hidden)["gone", 0]
+    assert lag_row.problem == "TOPIC_AUTHORIZATION_FAILED"
 
 
 def test_a_topic_without_a_name_is_a_failure() -> None:

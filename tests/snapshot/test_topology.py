@@ -122,6 +122,11 @@ def test_no_leader() -> None:
     assert row.problem == "LEADER_NOT_AVAILABLE"
 
 
+def test_another_leader_than_the_preferred() -> None:
+    """The preferred leader is the first of the replicas."""
+    assert partition(leader_id=2).is_preferred_leader is False
+
+
 def test_the_first_broker_and_the_first_epoch() -> None:
     """0 is an id and an epoch like any other."""
     row = partition(leader_id=0, leader_epoch=0, replica_nodes=(0, 1))
@@ -153,6 +158,7 @@ def test_partitions_in_any_order() -> None:
     topology = topology_of(MetadataResponse(topics=(MetadataTopic(name="orders", partitions=some),)))
     rows = [(row.partition, row.leader_id, row.replicas) for row in partition_rows(topology, NOT_READ)]
     assert rows == [(0, 1, (1, 2)), (1, 2, (2, 1, 3)), (2, 3, (3,))]
+    assert topology.every_partition() == [TopicPartition("orders", number) for number in range(3)]
     assert [(row.partitions, row.replication_factor) for row in topic_rows(topology)] == [(3, 2)]
 
 
