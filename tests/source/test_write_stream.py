@@ -215,6 +215,7 @@ def test_an_attempt_that_goes_on_during_the_next_micro_batch(
             attempt(first, 0, 0)
     _writer(kafka, topic).commit([attempt(first, 0, 1)], 0)
     second = begun(kafka, topic)
+    assert [(one.number, one.open_transactions) for one in second._progress] == [(0, ())]  # nothing is left to commit
     written = attempt(second, 1, 0)
     monkeypatch.setattr(write_stream, "refuse_ended", go_on)
     _writer(kafka, topic).commit([written], 1)
