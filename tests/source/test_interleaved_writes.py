@@ -21,7 +21,7 @@ from kafka_lagoon.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from kafka_lagoon.source import task_transactions, write_stream
+from kafka_lagoon.source import task_transactions, write_batch, write_stream
 from kafka_lagoon.source.sink import (
     GENERATIONS,
     MicroBatch,
@@ -105,6 +105,22 @@ def test_a_write_that_another_has_fenced_commits_nothing(state: FakeCluster, sin
     }
     second.commit([other])
     assert states_of(state)["nightly.task-0-0.1"] == "CompleteCommit"
+
+
+def test_a_transaction_that_ends_during_the_commit(
+    state: FakeCluster, sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The write fails, and says how many tasks are committed: records of the others are missing."""
+    writer = LagoonWriter(sink)
+    messages = [written(writer, partition) for partition in range(2)]
+
+    def ended(cluster: Cluster, *_: object) -> None:
+        init_transactions(cluster, "nightly.task-1-0", 60_000, sink.deadline())  # aborts it, as its timeout would
+
+    monkeypatch.setattr(write_batch, "refuse_ended", ended)
+    with pytest.raises(TransactionFailed, match="1 of 2 tasks are committed, 1 are not"):
+        writer.commit(messages)
+    assert states_of(state)["nightly.task-0-0"] == "CompleteCommit"
 
 
 @pytest.mark.parametrize("commits", [False, True])
