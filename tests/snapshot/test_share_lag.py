@@ -100,7 +100,9 @@ def test_a_group_that_has_read_everything() -> None:
 def test_a_group_that_is_not_described() -> None:
     """Its lag is known, and its rows have the reason why its state is not."""
     problem = "GROUP_AUTHORIZATION_FAILED"
-    (lag_row,) = share_lag_rows([replace(GROUP, problem=problem)], [], shares(partition(0, 5, lag=7)), OFFSETS, TOPOLOGY)
+    (lag_row,) = share_lag_rows(
+        [replace(GROUP, problem=problem)], [], shares(partition(0, 5, lag=7)), OFFSETS, TOPOLOGY
+    )
     assert (lag_row.lag, lag_row.problem) == (7, problem)
 
 
