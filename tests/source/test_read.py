@@ -13,6 +13,7 @@ from kafka_lagoon.fetch.split import ReadOptions, Split, SplitOutcome
 from kafka_lagoon.fetch.tasks import Task
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
+from kafka_lagoon.protocol.messages.describe_configs import TOPIC
 from kafka_lagoon.protocol.messages.fetch import FETCH
 from kafka_lagoon.records.buffers import DECODED
 from kafka_lagoon.records.decoding import Counts, Problem
@@ -137,7 +138,7 @@ def test_large_batches_are_cut(play: Play, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_small_partitions_share_batches(monkeypatch: pytest.MonkeyPatch):
-    """Each row has its own topic and partition; a partition with damaged batches is read and reported alone."""
+    """Each row has its own topic and partition; lost records are reported, and a partition with damaged batches is read alone."""
     monkeypatch.setattr(source_read, "_ROWS", 5)
     state = FakeCluster()
     for number, partition in enumerate(state.add_topic("t", 4, end=0).partitions):
@@ -159,6 +160,12 @@ def test_small_partitions_share_batches(monkeypatch: pytest.MonkeyPatch):
             (number, b"%d" % number, topic_id, None) for number in (0, 0, 1, 1, 2, 2, 3, 3)
         ]
         assert state.count(FETCH.key) == 1
+        state.configs[TOPIC, "t"] = {"cleanup.policy": "delete"}
+        partition = state.topics["t"].partitions[1]
+        whole, partition.log = partition.log, [batch(0, [b"1"]), batch(2, [b"1"])]
+        with pytest.raises(RecordsError, match="LOST: 1 of the offsets 1 to 2 of t:1"):
+            list(read(wanted, CLOCK, Task(splits=splits)))
+        partition.log = whole
         broken = state.topics["t"].partitions[2].log[0]
         broken.data = damage(broken, 70)
         with pytest.raises(RecordsError, match="CORRUPT_BATCH: offsets 1 to 2 of t:2"):
