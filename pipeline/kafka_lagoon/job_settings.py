@@ -1,17 +1,19 @@
 """Declares the sections of the settings for the jobs, for queries and for metrics."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from kafka_lagoon.integers import MOST_INT32
-from kafka_lagoon.kafka_settings import CommaSeparated
 from kafka_lagoon.patterns import compile_pattern
+from kafka_lagoon.text import comma_separated
 from kafka_lagoon.warehouse_urls import credentials_fault
 
 _MOST_MB = 1 << 40  # DuckDB counts bytes in 64 bits
 _LONGEST_MS = MOST_INT32  # 24 days, as in Kafka; Python's threads cannot wait for any length of time
 _MOST_THREADS = 4096  # DuckDB starts all of them before a query: 100,000 take minutes
+
+CommaSeparated = Annotated[str, BeforeValidator(comma_separated)]
 
 
 class Strict(BaseModel):

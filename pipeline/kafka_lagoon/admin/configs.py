@@ -179,11 +179,9 @@ def _code(result: DescribeConfigsResult) -> int | Contradiction:
 def _scope(resource_type: int, name: str) -> Scope:
     if resource_type == TOPIC:
         return Scope.of_topic(name)
-    return (
-        Scope.group(name)
-        if resource_type == GROUP
-        else Scope.config(f"{TYPE_NAMES[resource_type]} {name or ALL_BROKERS}")
-    )
+    if resource_type == GROUP:
+        return Scope.group(name)
+    return Scope.config(f"{TYPE_NAMES[resource_type]} {name or ALL_BROKERS}")
 
 
 def describe_broker_configs(
