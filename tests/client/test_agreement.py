@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from kafka_lagoon.client.agreement import agree_on_brokers, agreed_brokers, agreed_metadata, ask_two, content
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
+from kafka_lagoon.client.metadata_checks import checked_metadata
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.protocol.messages.describe_client_quotas import (
@@ -147,6 +149,29 @@ def test_a_broker_that_names_wrong_addresses(state: FakeCluster, connect: Callab
     state.faults.append(Fault(METADATA.key, Altered(renamed), 1, 1_000))
     answer = agreed_metadata(connect(), None, Deadline.after(CLOCK, 5_000))
     assert {broker.node_id: broker.host for broker in answer.brokers} == dict.fromkeys((1, 2, 3), "127.0.0.1")
+
+
+def test_a_second_answer_that_is_the_same(
+    state: FakeCluster, connect: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not checked and learned once more, which takes seconds of a million partitions. Each names its own controller."""
+
+    def with_controller(answer: MetadataResponse) -> MetadataResponse:
+        return replace(answer, controller_id=3)
+
+    checked = []
+
+    def counted(response: MetadataResponse, requested: Any) -> Any:
+        checked.append(response)
+        return checked_metadata(response, requested)
+
+    monkeypatch.setattr("kafka_lagoon.client.cluster.checked_metadata", counted)
+    cluster, deadline = connect(), Deadline.after(CLOCK, 5_000)
+    checked.clear()
+    state.faults.append(Fault(METADATA.key, Altered(with_controller), 2, 1_000))
+    agreed = agreed_metadata(cluster, None, deadline)
+    assert {topic.name for topic in agreed.topics} == set(state.topics)
+    assert (len(checked), cluster.controller_id) == (1, 3)
 
 
 def test_brokers_of_a_cluster_of_two(state: FakeCluster) -> None:

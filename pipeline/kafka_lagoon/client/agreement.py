@@ -125,7 +125,7 @@ def agreed_metadata(cluster: Cluster, topics: Collection[str] | None, deadline: 
     answered = {cluster.answered_by}
     if len(cluster.brokers) == 1:
         return first
-    second = cluster.refresh(topics, deadline, answered)
+    second = cluster.refresh(topics, deadline, answered, learned=first)
     if is_same_metadata(first, second):
         return replace(first, cluster_id=second.cluster_id)
     several = (first, second, cluster.refresh(topics, deadline, answered | {cluster.answered_by}))
@@ -146,6 +146,8 @@ def refused_topics(topics: Iterable[MetadataTopic]) -> list[Failure]:
 
 def is_same_metadata(first: MetadataResponse, second: MetadataResponse) -> bool:
     """True if two answers describe the same brokers and topics alike, in whatever order."""
+    if (first.brokers, first.topics) == (second.brokers, second.topics):
+        return True
     have_same_brokers = brokers_by_id(first) == brokers_by_id(second)
     return have_same_brokers and topics_by_name(first.topics) == topics_by_name(second.topics)
 

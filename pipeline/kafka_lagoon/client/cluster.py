@@ -124,17 +124,24 @@ class Cluster:
             broker.close()
 
     def refresh(
-        self, topics: Collection[str] | None, deadline: Deadline, other_than: Collection[str] = ()
+        self,
+        topics: Collection[str] | None,
+        deadline: Deadline,
+        other_than: Collection[str] = (),
+        learned: MetadataResponse | None = None,
     ) -> MetadataResponse:
         """Ask any broker for the brokers and for some topics (None: all); learn leaders and addresses.
 
         Addresses in `other_than` are asked after all that answered last time. The response has every named topic once. Other or
         faulty items are left out and kept in `refusals`. ClusterRefused or ConfigError if the answer is from another cluster
-        than expected.
+        than expected. An answer that is the same as `learned`, the one just before it, is neither checked nor learned again.
         """
         request = metadata_request(topics)
         answer = self.ask_any(METADATA, request, deadline, CREATES_NOTHING, _metadata_fault, other_than)
         self._confirm(answer.cluster_id)
+        if learned and (answer.brokers, answer.topics) == (learned.brokers, learned.topics):
+            self._learn_controller(answer)
+            return replace(learned, cluster_id=self.cluster_id)
         response, refused = checked_metadata(replace(answer, cluster_id=self.cluster_id), topics)
         self.refusals |= dict.fromkeys(refused)
         self._learn(response)
@@ -328,8 +335,11 @@ class Cluster:
 
     def _learn(self, response: MetadataResponse) -> None:
         self.learn_brokers(response.brokers)
-        self.controller_id = response.controller_id if response.controller_id >= 0 else None
+        self._learn_controller(response)
         self.topics.learn_all(response.topics)
+
+    def _learn_controller(self, response: MetadataResponse) -> None:
+        self.controller_id = response.controller_id if response.controller_id >= 0 else None
 
     def coordinators(self) -> list[int]:
         """The brokers to ask for lists of groups and transactions: those of the metadata, and those that left it just now.
