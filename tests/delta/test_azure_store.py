@@ -1,6 +1,7 @@
 """Tables in Azure, on Azurite: two writers never make the same version, and no writer makes two of one commit."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.azure_store import CONTAINER, ROOT, AzureStore, azure_store, reach_azure
 from tests.clock import CLOCK
 from tests.delta.commit_races import assert_one_of_several_writers_wins, race
+from tests.delta.s3_racer import one_snapshot
 from tests.integration.state import create_topics, produce
 from tests.jobs.archived import consumed, digest
 from tests.jobs.commands import here
@@ -61,6 +63,26 @@ def test_a_lost_answer_is_no_conflict(spark: SparkSession, store: AzureStore) ->
     with pytest.raises(TableError, match="FileAlreadyExistsException"):
         storage.write_whole(commit, "another's")
     assert storage.read(commit) == b"ours\n"
+
+
+def test_a_checkpoint_that_fails_beside_another(spark: SparkSession, store: AzureStore) -> None:  # noqa: ARG001  as above
+    """A run whose checkpoint fails leaves the file of another run alone, which is writing the same checkpoint."""
+    warehouse = open_warehouse(spark, settings(f"warehouse={a_lake()}"), CLOCK)
+    one_snapshot(warehouse, 0, 1)
+    kernel, location = warehouse.kernel, warehouse.locations["snapshots"]
+    state = kernel.load(location)
+    assert state
+    checkpoint = f"{location}/_delta_log/{state.version:020}.checkpoint.parquet"
+    of_kernel = kernel.classes.defaults.engine.hadoopio.HadoopOutputFile
+    other_run = of_kernel(kernel.storage.conf, checkpoint).create(True)
+    other_run.write(b"PAR1, and the rest")
+    broken = kernel.storage.jvm.org.apache.hadoop.conf.Configuration(kernel.storage.conf)
+    broken.set("parquet.compression", "none of Parquet's")
+    engine = kernel.classes.defaults.engine.DefaultEngine.create(broken)
+    replace(kernel, engine=engine).checkpoint(location)
+    assert not kernel.storage.exists(checkpoint)
+    other_run.close()  # which renames it
+    assert kernel.storage.read(checkpoint) == b"PAR1, and the rest"
 
 
 def test_runs_race(spark: SparkSession, store: AzureStore) -> None:

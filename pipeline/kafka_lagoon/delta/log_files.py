@@ -51,10 +51,14 @@ def remove_failed_checkpoint(storage: Storage, location: str, version: int) -> N
 
     Delta Kernel renames an incomplete file, too, if an error such as OutOfMemoryError has ended the writing. Nobody could read
     the table then. A full disk leaves temporary files that fill the rest of it.
+
+    Elsewhere than on this machine no lock keeps other writers away, and a temporary file may be of another run that is writing
+    the same checkpoint. Maintenance removes it there when it is old.
     """
     log, name = f"{location}/_delta_log", f"{version:020d}.checkpoint.parquet"
+    is_alone = storage.local(location) is not None
     for file in storage.names(log):
-        is_temporary = file.startswith(f".{name}.") and file.endswith(".tmp")
+        is_temporary = is_alone and file.startswith(f".{name}.") and file.endswith(".tmp")
         if is_temporary or (file == name and not _is_whole(storage.read(f"{log}/{name}"))):
             storage.delete(f"{log}/{file}")
 
