@@ -239,6 +239,18 @@ def test_an_error_of_a_file_system_below_another() -> None:
     assert reason_of(of_kernel) == "Forbidden (AccessDeniedException)"
 
 
+def test_an_error_of_google_has_its_cause() -> None:
+    """Hadoop's connector only says what it could not read: wrong credentials would look like a store that is away."""
+    message = "Anonymous caller does not have storage.objects.get access"
+    of_google = SimpleNamespace(getMessage=lambda: message, getClass=lambda: class_called("StorageException"))
+    of_hadoop = SimpleNamespace(
+        getMessage=lambda: "Error accessing gs://bucket/x",
+        getClass=lambda: class_called("IOException"),
+        getCause=lambda: of_google,
+    )
+    assert reason_of(of_hadoop) == f"Error accessing gs://bucket/x: {message} (StorageException)"
+
+
 def class_called(name: str) -> SimpleNamespace:
     """Return a class of Java with this name."""
     return SimpleNamespace(getSimpleName=lambda: name)

@@ -35,6 +35,7 @@ _UNREACHABLE = (
     "NoRouteToHostException",
     "UnknownHostException",
 )
+_GOOGLE_READING = "Error accessing gs://"
 _QUOTED_KEY = re.compile(r'\bkey ="(?!null").*"')
 # Exceptions of Java as py4j or PySpark raise them, and those of a JVM that is gone.
 JAVA_ERRORS = (Py4JError, PySparkException, ConnectionRefusedError)
@@ -372,10 +373,13 @@ def reason_of(exception: Any) -> str:
     """The first line of a Java exception, with its class; its begin, if the line is long.
 
     Delta Kernel quotes the whole of a commit's line that it cannot parse, and next offsets are a line of megabytes. Of a log
-    that it cannot list it says only that; the error of the file system is the cause.
+    that it cannot list it says only that; the error of the file system is the cause. Hadoop's connector for Google names only
+    what it could not read; the answer of the store, or what is wrong with credentials, is the cause.
     """
     if exception.getClass().getSimpleName() == "UncheckedIOException":
         exception = exception.getCause()
+    if str(exception.getMessage()).startswith(_GOOGLE_READING) and exception.getCause() is not None:
+        return f"{exception.getMessage()}: {reason_of(exception.getCause())}"
     message = _without_key(str(exception.getMessage() or "").partition("\n")[0])
     if len(message) > _LONGEST_REASON:
         message = f"{message[:_LONGEST_REASON]}..."
