@@ -120,6 +120,21 @@ def test_a_broker_that_is_behind(state: FakeCluster, connect: Connect) -> None:
         assert route.node_of(item) == node_id
 
 
+def test_a_controller_that_fails_and_that_others_stand_in_for(state: FakeCluster, connect: Connect) -> None:
+    """Under KRaft metadata name any broker as the controller; without KRaft they go on naming the one that fails."""
+    state.controller_id = 2
+    cluster = connect()
+    cluster.brokers[2].failing = True
+    route = ByController(cluster)
+    state.faults.append(Fault(METADATA.key, Altered(lambda metadata: replace(metadata, controller_id=2)), times=3))
+    state.controller_id = 3
+    assert requests(state, lambda: route.refresh(["x"], soon())) == [METADATA.key] * 4
+    assert route.node_of("x") == 3
+    state.controller_id = 2
+    assert set(requests(state, lambda: route.refresh(["x"], soon()))) == {METADATA.key}
+    assert route.node_of("x") == 2
+
+
 def test_kinds_of_coordinators_are_apart(connect: Connect) -> None:
     """A transactional id with the name of a group has its own coordinator."""
     cluster = connect()

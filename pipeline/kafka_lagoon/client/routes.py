@@ -20,6 +20,8 @@ from kafka_lagoon.protocol.error_codes import (
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP, TRANSACTION
 from kafka_lagoon.topic_partition import TopicPartition
 
+_NAMES = 8  # most answers in a row about the controller: brokers on ZooKeeper go on naming one that fails
+
 
 class ByLeader:
     """Routes to the leaders of partitions."""
@@ -138,8 +140,12 @@ class ByController:
         return node_id if node_id in self._cluster.brokers else None
 
     def refresh(self, items: Sequence[Hashable], deadline: Deadline) -> Mapping[Any, Failure]:  # noqa: ARG002
-        """Ask for the controller."""
-        self._cluster.refresh_elsewhere((), deadline)
+        """Ask for the controller, and again if that broker failed last time: under KRaft each answer names any broker."""
+        for _ in range(_NAMES):
+            self._cluster.refresh_elsewhere((), deadline)
+            node_id = self._cluster.controller_id
+            if node_id not in self._cluster.brokers or not self._cluster.brokers[node_id].failing:
+                break
         return {}
 
 
