@@ -22,6 +22,7 @@ from kafka_lagoon.client.routing import Gathered, ShardedRequest, gather
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.produce.transactions import Transaction, end_all, fence_all
 from kafka_lagoon.protocol.error_codes import ERROR_CODES
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest, ListGroupsResponse
 from kafka_lagoon.protocol.messages.list_offsets import (
@@ -42,7 +43,7 @@ from tests.fake.faults import Altered, Close, Fault, Hang, Raw
 from tests.short_timeouts import short_timeouts
 
 ORDERS = [TopicPartition("orders", partition) for partition in range(6)]
-Connect = Callable[[], Cluster]
+Connect = Callable[..., Cluster]
 ALWAYS = 1_000
 OFFSET_NOT_AVAILABLE, UNKNOWN_TOPIC, NOT_LEADER = 78, 3, 6
 
@@ -325,6 +326,21 @@ def test_an_address_that_leads_nowhere_leaves_time(state: FakeCluster, connect: 
     assert not deadline.passed()
 
 
+@pytest.mark.parametrize("api_key", [API_VERSIONS.key, LIST_OFFSETS.key])
+def test_a_frozen_broker_leaves_time(state: FakeCluster, connect: Connect, api_key: int) -> None:
+    """The system accepts connections for it, and nothing answers; after half a command's time it costs little."""
+    cluster = connect(request_timeout_ms=1_000, default_api_timeout_ms=4_000)
+    cluster.refresh(None, soon())
+    cluster.brokers[2].close()
+    state.faults.append(Fault(api_key, Hang(), node_id=2, times=ALWAYS))
+    deadline = soon(cluster.settings.default_api_timeout_ms)
+    for _ in range(6):
+        gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], deadline)[HIGH_WATERMARK]
+        assert (len(gathered.answers), len(gathered.failures)) == (4, 2)
+        assert {(failure.node_id, failure.name) for failure in gathered.failures.values()} == {(2, "DEADLINE_PASSED")}
+    assert not deadline.passed()
+
+
 def test_a_broker_that_is_back_is_waited_for_again(connect: Connect) -> None:
     """Attempts to connect before an answer do not count afterwards, nor do those of long before."""
     cluster = connect()
@@ -361,7 +377,7 @@ def test_a_broker_that_never_answers_is_waited_for_once(state: FakeCluster, conn
 
 def test_a_broker_that_answers_again_is_retried_again(state: FakeCluster, connect: Connect) -> None:
     """A broker that hung while it was restarted is like any other from its next answer on, as long as the connections live."""
-    cluster = connect()
+    cluster = connect(request_timeout_ms=20_000)
     hang = Fault(LIST_OFFSETS.key, Hang(), node_id=2, times=ALWAYS)
     state.faults.append(hang)
     assert 2 in {failure.node_id for failure in ends(cluster, 1_000).failures.values()}

@@ -313,8 +313,12 @@ def _may_succeed_again(error: PipelineError) -> bool:
 
 
 def is_out_of_reach(error: object) -> bool:
-    """True if there was no connection to the broker's address: its name has none, or nothing accepted."""
-    return isinstance(error, ConnectionFailed) and error.phase in _ADDRESS_PHASES
+    """True if nothing came from the broker: no connection to its address, or silence after it.
+
+    The system accepts connections for a frozen broker, and a broker that throttles us is not silent.
+    """
+    is_silent = isinstance(error, DeadlinePassed) and error.phase in (*_BEFORE_LOGIN, "exchange")
+    return is_silent or (isinstance(error, ConnectionFailed) and error.phase in _ADDRESS_PHASES)
 
 
 def may_have_arrived(error: object) -> bool:

@@ -76,8 +76,8 @@ class Cluster:
         self.answered_by = ""  # the address that `ask_any` asked last
         # Items that were left out of descriptions of the cluster and its topics, each once.
         self.refusals: dict[Failure, None] = {}
-        # Brokers that a request spent its whole deadline on, or half of it without a connection; they get one attempt until
-        # they answer.
+        # Brokers that a request spent its whole deadline on, or half of it without any answer; they get one short attempt
+        # until they answer.
         self.unreachable: set[int] = set()
         self._out_of_reach: dict[str, tuple[float, float]] = {}  # times of an address's first and last attempt in a row
         self._left_at: dict[int, float] = {}  # time of the first metadata that left out a broker
@@ -255,7 +255,7 @@ class Cluster:
 
         def ask(node_id: int) -> list[Reply]:
             broker, started = self.brokers[node_id], self.clock.monotonic()
-            replies = broker.ask_all(calls[node_id], deadline)
+            replies = broker.ask_all(calls[node_id], self._within_reach(node_id, deadline))
             if all(is_out_of_reach(reply.outcome) for reply in replies):
                 self._give_up_on(node_id, broker.address, started)
             elif not all(isinstance(reply.outcome, PipelineError) for reply in replies):
@@ -269,10 +269,14 @@ class Cluster:
             return in_order(self._pool(), ask, calls, _AT_ONCE, self._interrupt)
         return ((node_id, ask(node_id)) for node_id in calls)
 
-    def _give_up_on(self, node_id: int, address: str, started: float) -> None:
-        """Take a broker for unreachable after attempts to connect for half the time of a request.
+    def _within_reach(self, node_id: int, deadline: Deadline) -> Deadline:
+        """The deadline of requests to a broker: an unreachable one costs little, though a command makes several of them."""
+        return deadline.within(self.settings.request_timeout_ms // 10) if node_id in self.unreachable else deadline
 
-        Else a wrong address would use up the time of a command, and nothing would be known of the other brokers.
+    def _give_up_on(self, node_id: int, address: str, started: float) -> None:
+        """Take a broker for unreachable after attempts without any answer for half the time of a request.
+
+        Else a wrong address, or a frozen broker, would use up the time of a command, and nothing would be known of the others.
         """
         half_s, now = self.settings.default_api_timeout_ms / 2000, self.clock.monotonic()
         first, last = self._out_of_reach.get(address, (started, started))
