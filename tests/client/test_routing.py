@@ -39,6 +39,7 @@ from tests.clock import CLOCK, Hands
 from tests.effort import examples
 from tests.fake.broker import FakeBroker, fake_cluster
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup
+from tests.fake.direct import answered_directly
 from tests.fake.faults import Altered, Close, Fault, Hang, Raw
 from tests.short_timeouts import short_timeouts
 
@@ -178,6 +179,19 @@ def test_what_passes_is_waited_for(state: FakeCluster, connect: Connect, name: s
     gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon())[HIGH_WATERMARK]
     assert set(gathered.answers) == set(ORDERS)
     assert (state.count(METADATA.key) > before) == refreshed
+
+
+def test_an_offset_that_is_not_available_leaves_time(state: FakeCluster) -> None:
+    """Leaders answer so until replicas have followed them, which may last as long as too few are in sync."""
+    state.topics["orders"].partitions[0].error_code = OFFSET_NOT_AVAILABLE
+    with answered_directly(state) as (cluster, longer):
+        cluster.refresh(None, longer)
+        for budget_s in (60, 150):
+            started = cluster.clock.monotonic()
+            gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], longer.within(budget_s * 1_000))[HIGH_WATERMARK]
+            assert {one.name for one in gathered.failures.values()} == {"OFFSET_NOT_AVAILABLE"}
+            assert len(gathered.answers) == 5
+            assert budget_s / 3 <= cluster.clock.monotonic() - started < budget_s / 3 + 2
 
 
 @pytest.mark.parametrize(

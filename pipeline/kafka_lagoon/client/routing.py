@@ -33,6 +33,7 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import (
     COORDINATOR_NOT_AVAILABLE,
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    OFFSET_NOT_AVAILABLE,
     REQUEST_TIMED_OUT,
     Refresh,
     error_code,
@@ -48,6 +49,9 @@ _NOBODY = (None, 0)
 # Error codes after which a broker may have carried out the request, or may still do so. Coordinators answer a write that
 # followers were too slow to replicate by COORDINATOR_NOT_AVAILABLE, and keep it in their log.
 _MAY_BE_DONE = frozenset({REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND, COORDINATOR_NOT_AVAILABLE})
+# Error codes that leaders give for a moment after their election, or as long as too few replicas are in sync.
+_MAY_LAST = frozenset({OFFSET_NOT_AVAILABLE})
+_LASTS_AFTER = 1 / 3  # of the caller's time: others may still have to be asked in the rest
 CHUNK = 10_000  # items in one request: some 300 kB, far below the brokers' socket.request.max.bytes
 
 
@@ -115,6 +119,7 @@ class _Gathering(Generic[I, A]):
     answered: Counter[int] = field(default_factory=Counter)  # how many items by broker
     unsure: set[I] = field(default_factory=set)  # items that may have been processed without an answer
     begun: set[I] = field(default_factory=set)  # items that a broker may have begun to process
+    waiting_since: dict[I, float] = field(default_factory=dict)  # monotonic, of items with an error that may last
 
     def refuse(self, item: I, node_id: int | None, refusal: PipelineError | int) -> None:
         """Keep why an item has no answer yet."""
@@ -130,13 +135,14 @@ def gather(
 
     Returns one `Gathered` per request. Every item is in its answers or in its failures, exactly once.
     """
+    longest_s = deadline.budget_ms / 1000 * _LASTS_AFTER
     deadline = deadline.within(cluster.settings.default_api_timeout_ms)
     started = cluster.clock.monotonic()
     gatherings = _gatherings(requests)
     pauses = backoff(cluster.settings.retry_backoff_ms, cluster.settings.retry_backoff_max_ms)
     for attempts in count(1):
         _ask_round(cluster, route, gatherings, deadline)
-        _reconcile(cluster, route, gatherings, attempts, started)
+        _reconcile(cluster, route, gatherings, attempts, started, longest_s)
         if not any(gathering.open for gathering in gatherings):
             break
         if not deadline.pause(next(pauses)):
@@ -289,9 +295,18 @@ def _take(gathering: _Gathering[I, Any], items: Sequence[I], node_id: int, reply
 
 
 def _reconcile(
-    cluster: Cluster, route: Route[I], gatherings: Sequence[_Gathering[I, Any]], attempts: int, started: float
+    cluster: Cluster,
+    route: Route[I],
+    gatherings: Sequence[_Gathering[I, Any]],
+    attempts: int,
+    started: float,
+    longest_s: float,
 ) -> None:
-    """Turn refusals into failures where another request would not help, or must not be sent."""
+    """Turn refusals into failures where another request would not help, or must not be sent.
+
+    An error that may last is one after `longest_s` seconds.
+    """
+    now = cluster.clock.monotonic()
     for gathering in gatherings:
         still_open = []
         for item in gathering.open:
@@ -305,6 +320,8 @@ def _reconcile(
             elif isinstance(refusal, int):
                 is_final = not error_code(refusal).retriable or refusal in gathering.request.final
                 is_final = is_final or gathering.absences[item].is_gone
+                if refusal in _MAY_LAST:
+                    is_final = now - gathering.waiting_since.setdefault(item, now) >= longest_s
             elif isinstance(refusal, Throttled):
                 is_final = False
             else:
