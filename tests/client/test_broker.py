@@ -24,6 +24,7 @@ from kafka_lagoon.errors import (
     EncodeError,
     FrameTooLarge,
 )
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.messages.fetch import BY_NAME, FETCH, FetchPartition, FetchRequest, FetchTopic
 from kafka_lagoon.protocol.messages.metadata import (
     CREATES_NOTHING,
@@ -73,6 +74,21 @@ def test_answers_of_any_size(state: FakeCluster, connect: Callable[[], Cluster],
     third = fetched(broker)
     assert bytes(first) == batch(0, [bytes(size)]).data
     assert second == third == log.log[0].data
+
+
+def test_a_connection_that_is_interrupted_while_it_is_opened(
+    state: FakeCluster, connect: Callable[..., Cluster]
+) -> None:
+    """A frozen broker accepts connections and is silent: Ctrl-C does not wait for it."""
+    broker = connect(request_timeout_ms=20_000, socket_connection_setup_timeout_ms=20_000).brokers[2]
+    broker.close()
+    state.faults.append(Fault(API_VERSIONS.key, Hang(), node_id=2, times=1_000))
+    started = time.monotonic()
+    timer = threading.Timer(0.3, broker.interrupt)
+    timer.start()
+    with pytest.raises(ConnectionLost):
+        broker.ask(METADATA, metadata_request(None), Deadline.after(CLOCK, 20_000))
+    assert time.monotonic() - started < 5
 
 
 def test_a_request_that_is_interrupted(state: FakeCluster, connect: Callable[..., Cluster]) -> None:

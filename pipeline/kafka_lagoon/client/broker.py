@@ -13,6 +13,7 @@ from kafka_lagoon.client.connection import ReceivedResponse
 from kafka_lagoon.client.impossible_values import impossible_value
 from kafka_lagoon.client.policy import admit
 from kafka_lagoon.client.session import Access, Session
+from kafka_lagoon.client.transport import Transport
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import (
     AddressRefused,
@@ -68,6 +69,7 @@ class Broker:
         self.node_id, self.host, self.port = node_id, host, port
         self._access = access
         self._session: Session | None = None
+        self._opening: Transport | None = None  # of a session that is being opened
         self.failing = False  # the last attempt failed: the next request is tried only once
         self._interrupted = False
         self.quiet_until = 0.0  # of the last connection: brokers throttle clients, and not connections
@@ -153,8 +155,8 @@ class Broker:
     def interrupt(self) -> None:
         """End a request that another thread waits for, with ConnectionLost there; `close` must follow."""
         self._interrupted = True
-        if session := self._session:
-            session.interrupt()
+        if stream := self._session or self._opening:
+            stream.interrupt()
 
     def close(self) -> None:
         """Close the connection, if there is one."""
@@ -271,7 +273,7 @@ class Broker:
         if self.node_id is not None:
             admit(self._access.settings, self.host, self.port)
         try:
-            self._session = Session.open(self.node_id, self.host, self.port, self._access, deadline)
+            self._session = Session.open(self.node_id, self.host, self.port, self._access, deadline, self._begin)
         except ConnectionFailed as failure:
             is_ours = failure.address in (self.address, f"[{self.host}]:{self.port}")  # and not of a token endpoint
             if is_ours and failure.phase in _ADDRESS_PHASES and self._is_advertised():
@@ -280,8 +282,16 @@ class Broker:
                     f"broker's advertised.listeners"
                 )
             raise
+        finally:
+            self._opening = None
         self._session.quiet_until = max(self._session.quiet_until, self.quiet_until)
         return self._session
+
+    def _begin(self, opened: Transport) -> None:
+        """Let `interrupt` end the exchanges that open a session: a frozen broker accepts connections and is silent."""
+        self._opening = opened
+        if self._interrupted:
+            opened.interrupt()
 
     def _has_other_address(self, error: PipelineError) -> bool:
         """True if an IP address accepted the connection and was silent then, and the host has others to try."""

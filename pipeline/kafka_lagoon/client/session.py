@@ -100,13 +100,15 @@ class Session:
         port: int,
         access: Access,
         deadline: Deadline,
+        connected: Callable[[Transport], None] = lambda _: None,
     ) -> "Session":
-        """A new connection, ready for any request."""
+        """A new connection, ready for any request. `connected` gets its stream before anything is exchanged on it."""
         is_bootstrap = (host, port) in access.settings.addresses()  # named by the settings, not by a broker
         vetted = None if is_bootstrap else partial(vet, access.settings)
         tried = access.ip_addresses.setdefault((host, port), {})
         transport = Transport.connect(host, port, deadline, access.tls, vetted, tried)
         try:
+            connected(transport)
             session = cls(transport, node_id, host, access)
             session.versions = session._negotiate(deadline)
             session.authenticate(deadline)
