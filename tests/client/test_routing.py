@@ -355,6 +355,17 @@ def test_a_frozen_broker_leaves_time(state: FakeCluster, connect: Connect, api_k
     assert not deadline.passed()
 
 
+def test_a_frozen_broker_leaves_time_of_a_short_command(state: FakeCluster, connect: Connect) -> None:
+    """Half of `--timeout SECONDS` is what it may cost at first."""
+    cluster = connect(default_api_timeout_ms=60_000)
+    cluster.refresh(None, soon())
+    state.faults.append(Fault(LIST_OFFSETS.key, Hang(), node_id=2, times=ALWAYS))
+    deadline = soon(6_000)
+    gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], deadline)[HIGH_WATERMARK]
+    assert (len(gathered.answers), len(gathered.failures)) == (4, 2)
+    assert 1 < deadline.remaining() < 4
+
+
 def test_a_broker_that_is_back_is_waited_for_again(connect: Connect) -> None:
     """Attempts to connect before an answer do not count afterwards, nor do those of long before."""
     cluster = connect()
@@ -363,7 +374,7 @@ def test_a_broker_that_is_back_is_waited_for_again(connect: Connect) -> None:
     assert not cluster._out_of_reach
     now = cluster.clock.monotonic()
     cluster._out_of_reach["far:1"] = (now - 3_600, now - 3_500)
-    cluster._give_up_on(2, "far:1", now)
+    cluster._give_up_on(2, "far:1", now, 60_000)
     assert not cluster.unreachable
 
 

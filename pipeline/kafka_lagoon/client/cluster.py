@@ -257,7 +257,7 @@ class Cluster:
             broker, started = self.brokers[node_id], self.clock.monotonic()
             replies = broker.ask_all(calls[node_id], self._within_reach(node_id, deadline))
             if all(is_out_of_reach(reply.outcome) for reply in replies):
-                self._give_up_on(node_id, broker.address, started)
+                self._give_up_on(node_id, broker.address, started, deadline.budget_ms)
             elif not all(isinstance(reply.outcome, PipelineError) for reply in replies):
                 self.unreachable.discard(node_id)  # the broker is back, or only our own pace used up the deadline
                 self._out_of_reach.pop(broker.address, None)
@@ -273,12 +273,12 @@ class Cluster:
         """The deadline of requests to a broker: an unreachable one costs little, though a command makes several of them."""
         return deadline.within(self.settings.request_timeout_ms // 10) if node_id in self.unreachable else deadline
 
-    def _give_up_on(self, node_id: int, address: str, started: float) -> None:
+    def _give_up_on(self, node_id: int, address: str, started: float, budget_ms: int) -> None:
         """Take a broker for unreachable after attempts without any answer for half the time of a request.
 
         Else a wrong address, or a frozen broker, would use up the time of a command, and nothing would be known of the others.
         """
-        half_s, now = self.settings.default_api_timeout_ms / 2000, self.clock.monotonic()
+        half_s, now = min(budget_ms, self.settings.default_api_timeout_ms) / 2000, self.clock.monotonic()
         first, last = self._out_of_reach.get(address, (started, started))
         first = first if started - last < half_s else started
         self._out_of_reach[address] = first, now
