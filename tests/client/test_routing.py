@@ -366,6 +366,14 @@ def test_a_frozen_broker_leaves_time_of_a_short_command(state: FakeCluster, conn
     assert 1 < deadline.remaining() < 4
 
 
+def test_a_frozen_broker_that_was_asked_for_metadata_first(state: FakeCluster, connect: Connect) -> None:
+    """What any broker could have answered counts, too."""
+    cluster = connect(request_timeout_ms=1_200, socket_connection_setup_timeout_ms=1_200)
+    state.faults.append(Fault(None, Hang(), node_id=2, times=ALWAYS))
+    cluster.refresh((), soon(), {cluster.brokers[1].address, cluster.brokers[3].address})
+    assert cluster.unreachable == {2}
+
+
 def test_a_broker_that_is_back_is_waited_for_again(connect: Connect) -> None:
     """Attempts to connect before an answer do not count afterwards, nor do those of long before."""
     cluster = connect()

@@ -228,6 +228,7 @@ class Cluster:
             for broker in self._candidates(other_than):
                 if too_old and not self._may_be_newer(broker):
                     continue
+                started = self.clock.monotonic()
                 try:
                     self.answered_by = broker.address
                     return _faultless(broker.ask(api, request, deadline, within), broker, fault_of)
@@ -237,6 +238,7 @@ class Cluster:
                     too_old = too_old or failure
                 except (ConnectionFailed, WireError, BrokerError) as failure:
                     failures[broker.address] = failure
+                    self._count_silence(broker, failure, started, deadline.budget_ms)
                 if deadline.passed():
                     break
             if too_old:
@@ -272,6 +274,11 @@ class Cluster:
     def _within_reach(self, node_id: int, deadline: Deadline) -> Deadline:
         """The deadline of requests to a broker: an unreachable one costs little, though a command makes several of them."""
         return deadline.within(self.settings.request_timeout_ms // 10) if node_id in self.unreachable else deadline
+
+    def _count_silence(self, broker: Broker, failure: PipelineError, started: float, budget_ms: int) -> None:
+        """Count an attempt at a broker that any other could have answered for."""
+        if broker.node_id is not None and is_out_of_reach(failure):
+            self._give_up_on(broker.node_id, broker.address, started, budget_ms)
 
     def _give_up_on(self, node_id: int, address: str, started: float, budget_ms: int) -> None:
         """Take a broker for unreachable after attempts without any answer for half the time of a request.
