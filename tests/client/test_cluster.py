@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, list_offsets
-from kafka_lagoon.client.cluster import Cluster, metadata_request
+from kafka_lagoon.client.broker import Call
+from kafka_lagoon.client.cluster import CREATES_NOTHING, Cluster, metadata_request
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
 from kafka_lagoon.errors import ClusterRefused, ConfigError, ConnectionFailed, UnsupportedVersion
@@ -24,7 +25,7 @@ from kafka_lagoon.wire.schema import Api
 from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakeGroup
-from tests.fake.faults import Altered, Close, Fault, Hang, Raw, WrongCorrelation
+from tests.fake.faults import Altered, Close, Fault, Hang, Raw, Slow, WrongCorrelation
 from tests.fake.peer import peer
 from tests.short_timeouts import short_timeouts
 
@@ -421,3 +422,18 @@ def test_what_is_left_out_of_answers_is_kept_once(state: FakeCluster, connect: C
         assert [one.name for one in cluster.refresh(None, deadline).topics] == ["orders"]
     assert topic.partitions
     assert [(one.scope.topic, one.name) for one in cluster.refusals] == [("../x", "NAME_REFUSED")]
+
+
+def test_records_have_the_time_of_a_request_from_a_broker_that_was_silent(
+    state: FakeCluster, connect: Callable[..., Cluster]
+) -> None:
+    """It may be slow, and would never answer within the short time that the requests of a command have."""
+    cluster = connect(request_timeout_ms=5_000)
+    cluster.unreachable = {2}
+    call = Call(METADATA, metadata_request(()), CREATES_NOTHING)
+    answered = []
+    for is_brief in (True, False):
+        state.faults = [Fault(METADATA.key, Slow(1), 2)]
+        ((_, (reply,)),) = cluster.ask_brokers({2: [call]}, Deadline.after(CLOCK, 4_000), is_brief=is_brief)
+        answered.append(not isinstance(reply.outcome, Exception))
+    assert answered == [False, True]

@@ -249,15 +249,21 @@ class Cluster:
                 break
         raise self._unreachable(failures)
 
-    def ask_brokers(self, calls: Mapping[int, Sequence[Call]], deadline: Deadline) -> Iterator[tuple[int, list[Reply]]]:
+    def ask_brokers(
+        self, calls: Mapping[int, Sequence[Call]], deadline: Deadline, *, is_brief: bool = False
+    ) -> Iterator[tuple[int, list[Reply]]]:
         """Yield the replies of each broker, in the order of `calls`. Up to 64 brokers are asked at the same time.
 
-        Replies take memory until the caller takes them, so no other broker is asked while 64 have replies that wait.
+        Replies take memory until the caller takes them, so no other broker is asked while 64 have replies that wait. With
+        `is_brief` an unreachable broker has a tenth of a request's time: a command makes several requests. Records may need
+        the whole of it.
         """
 
         def ask(node_id: int) -> list[Reply]:
             broker, started = self.brokers[node_id], self.clock.monotonic()
-            replies = broker.ask_all(calls[node_id], self._within_reach(node_id, deadline))
+            short = is_brief and node_id in self.unreachable
+            within = deadline.within(self.settings.request_timeout_ms // 10) if short else deadline
+            replies = broker.ask_all(calls[node_id], within)
             if all(is_out_of_reach(reply.outcome) for reply in replies):
                 self._give_up_on(node_id, broker.address, started, deadline.budget_ms)
             elif not all(isinstance(reply.outcome, PipelineError) for reply in replies):
@@ -270,10 +276,6 @@ class Cluster:
 
             return in_order(self._pool(), ask, calls, _AT_ONCE, self._interrupt)
         return ((node_id, ask(node_id)) for node_id in calls)
-
-    def _within_reach(self, node_id: int, deadline: Deadline) -> Deadline:
-        """The deadline of requests to a broker: an unreachable one costs little, though a command makes several of them."""
-        return deadline.within(self.settings.request_timeout_ms // 10) if node_id in self.unreachable else deadline
 
     def _count_silence(self, broker: Broker, failure: PipelineError, started: float, budget_ms: int) -> None:
         """Count an attempt at a broker that any other could have answered for."""

@@ -235,7 +235,7 @@ def _ask_round(cluster: Cluster, route: Route[I], gatherings: Sequence[_Gatherin
             by_broker[node_id] += [_ChunkCall(gathering, chunk) for chunk in chunks]
     while by_broker:
         halves: defaultdict[int, list[_ChunkCall[I]]] = defaultdict(list)
-        for node_id, replies in cluster.ask_brokers(_Calls(by_broker), deadline):
+        for node_id, replies in cluster.ask_brokers(_Calls(by_broker), deadline, is_brief=True):
             for chunk_call, reply in zip(by_broker[node_id], replies, strict=True):
                 if _may_be_halved(chunk_call, reply):
                     halves[node_id] += chunk_call.halves()
