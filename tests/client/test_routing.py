@@ -367,7 +367,7 @@ def test_a_frozen_broker_leaves_time_of_a_short_command(state: FakeCluster, conn
 
 
 def test_a_frozen_broker_that_was_asked_for_metadata_first(state: FakeCluster, connect: Connect) -> None:
-    """What any broker could have answered counts, too."""
+    """Silence counts, too, where any broker could have answered."""
     cluster = connect(request_timeout_ms=1_200, socket_connection_setup_timeout_ms=1_200)
     state.faults.append(Fault(None, Hang(), node_id=2, times=ALWAYS))
     cluster.refresh((), soon(), {cluster.brokers[1].address, cluster.brokers[3].address})

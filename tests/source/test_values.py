@@ -64,7 +64,7 @@ _DIFFERENT = {
 
 
 def test_values_that_differ_in_duckdb(tmp_path: Path) -> None:
-    """What the page says of DuckDB."""
+    """The page names these values and their problems for DuckDB."""
     make_archive(tmp_path, [*_DIFFERENT])
     with rows_of(tmp_path, statements(PAGE)[0]) as rows:
         assert [(row[1], row[-1]) for row in tuples(rows)] == [in_duckdb for in_duckdb, _ in _DIFFERENT.values()]
@@ -72,7 +72,7 @@ def test_values_that_differ_in_duckdb(tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_values_that_differ_in_spark(spark: SparkSession, tmp_path: Path) -> None:
-    """What the page says of Spark."""
+    """The page names these values and their problems for Spark."""
     make_archive(tmp_path, [*_DIFFERENT])
     make_available(at_path(spark, str(tmp_path)), {"records"})
     rows = spark.sql(statements(PAGE)[1]).collect()
