@@ -78,15 +78,10 @@ class Sink:
         """The time for one step between records."""
         return Deadline.after(SYSTEM_CLOCK, self.kafka.default_api_timeout_ms)
 
-    def connect(self, deadline: Deadline) -> Cluster:
-        """The cluster, to be closed by the caller."""
+    def connect(self, deadline: Deadline, *, waits: bool = False) -> Cluster:
+        """The cluster, to be closed by the caller. It `waits` for brokers only if it has answered the driver before."""
         log.configure()
-        return Cluster.connect(self.kafka, SYSTEM_CLOCK, RequestStats(), deadline)
-
-    def connect_again(self, deadline: Deadline) -> Cluster:
-        """The cluster, which has answered the driver before; waits while none of its brokers can be reached."""
-        log.configure()
-        return Cluster.connect(self.kafka, SYSTEM_CLOCK, RequestStats(), deadline, waits=True)
+        return Cluster.connect(self.kafka, SYSTEM_CLOCK, RequestStats(), deadline, waits=waits)
 
     def check(self, cluster: Cluster, deadline: Deadline) -> None:
         """Raise ConfigError if the topic does not exist; log an event if acknowledgements are weak."""

@@ -68,7 +68,7 @@ class LagoonWriter(DataSourceArrowWriter):
         deadline = self._sink.deadline()
         has_own = self._sink.options.transactions == OF_TASKS
         attempts = task_messages(messages) if has_own else []
-        with self._sink.connect_again(deadline) as cluster:
+        with self._sink.connect(deadline, waits=True) as cluster:
             try:
                 driver = self._stop_attempts(cluster, self._transaction, deadline)
             except TransactionFailed as failure:
@@ -82,7 +82,7 @@ class LagoonWriter(DataSourceArrowWriter):
 
     def _commit(self, transaction: Transaction, written: Sequence[TaskWritten]) -> None:
         deadline = self._sink.deadline()
-        with self._sink.connect_again(deadline) as cluster:
+        with self._sink.connect(deadline, waits=True) as cluster:
             if self._sink.options.transactions == OF_TASKS:
                 refuse_ended(cluster, transactions_with_records(written), deadline)
                 driver = self._stop_attempts(cluster, transaction, deadline)

@@ -86,7 +86,7 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
         if deciding is None:
             return  # nothing is written, or not in transactions
         deadline = self._sink.deadline()
-        with self._sink.connect_again(deadline) as cluster:
+        with self._sink.connect(deadline, waits=True) as cluster:
             if self._sink.options.transactions == OF_TASKS:
                 self._commit_tasks(cluster, deciding, written, deadline)
             else:
@@ -99,7 +99,7 @@ class LagoonStreamWriter(DataSourceStreamArrowWriter):
         sink, deadline = self._sink, self._sink.deadline()
         if sink.options.transactions == NO_TRANSACTIONS:
             return
-        with sink.connect_again(deadline) as cluster:
+        with sink.connect(deadline, waits=True) as cluster:
             driver = self._init(cluster, deadline)
             is_decided = any(one.open_transactions for one in read_progress(cluster, sink.prefix, deadline))
             if sink.options.transactions == OF_TASKS and not is_decided:

@@ -105,7 +105,7 @@ def _written(sink: Sink, shared: Transaction | None, task: SparkTask, batches: I
     if first is None:
         return TaskWritten(task=task, transaction=None)
     deadline = sink.deadline()
-    with sink.connect_again(deadline) as cluster:
+    with sink.connect(deadline, waits=True) as cluster:
         _claim(cluster, sink, shared, task, deadline)
         transaction = shared
         if sink.options.transactions == OF_TASKS:
