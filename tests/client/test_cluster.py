@@ -429,7 +429,7 @@ def test_records_have_the_time_of_a_request_from_a_broker_that_was_silent(
 ) -> None:
     """It may be slow, and would never answer within the short time that the requests of a command have."""
     cluster = connect(request_timeout_ms=5_000)
-    cluster.unreachable = {2}
+    cluster.unreachable.add(cluster.brokers[2].address)
     call = Call(METADATA, metadata_request(()), CREATES_NOTHING)
     answered = []
     for is_brief in (True, False):

@@ -93,7 +93,7 @@ def test_a_cluster_keeps_nothing_per_request(monkeypatch: pytest.MonkeyPatch) ->
         def refresh(times: int) -> int:
             for number in range(times):
                 cluster.refresh((), deadline)
-                cluster.unreachable.add(number % 2)
+                cluster.unreachable.add(cluster.brokers[number % 2].address)
             for broker in cluster.brokers.values():
                 broker.close()  # memory of the loopback transport is not the cluster's
             return footprint([cluster.request_stats, cluster.brokers, cluster.unreachable, vars(cluster)])

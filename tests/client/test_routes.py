@@ -89,11 +89,12 @@ def test_any_broker_and_then_another(state: FakeCluster, connect: Connect) -> No
         return route.node_of("x")
 
     assert [route.node_of("x"), *(chosen() for _ in range(3))] == [1, 2, 3, 1]
-    cluster.unreachable = {2}
+    cluster.unreachable.add(cluster.brokers[2].address)
     assert [chosen() for _ in range(3)] == [3, 1, 3]
-    cluster.unreachable = {1, 2}
+    cluster.unreachable.add(cluster.brokers[1].address)
     assert chosen() == 3
-    cluster.unreachable = set()
+    for node_id in (1, 2):
+        cluster.unreachable.learn(cluster.brokers[node_id].address, [None], 0, 0)
     cluster.brokers[2].failing = True
     assert [chosen() for _ in range(3)] == [1, 3, 1]
     assert requests(state, lambda: route.refresh(["x"], soon())) == [METADATA.key]

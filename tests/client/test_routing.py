@@ -371,19 +371,22 @@ def test_a_frozen_broker_that_was_asked_for_metadata_first(state: FakeCluster, c
     cluster = connect(request_timeout_ms=1_200, socket_connection_setup_timeout_ms=1_200)
     state.faults.append(Fault(None, Hang(), node_id=2, times=ALWAYS))
     cluster.refresh((), soon(), {cluster.brokers[1].address, cluster.brokers[3].address})
-    assert cluster.unreachable == {2}
+    assert [node_id for node_id, broker in cluster.brokers.items() if broker.address in cluster.unreachable] == [2]
 
 
 def test_a_broker_that_is_back_is_waited_for_again(connect: Connect) -> None:
-    """Attempts to connect before an answer do not count afterwards, nor do those of long before."""
+    """Its answer ends what was counted."""
     cluster = connect()
-    cluster._out_of_reach[cluster.brokers[2].address] = (0.0, cluster.clock.monotonic())
+    cluster.unreachable.add(cluster.brokers[2].address)
     assert not ends(cluster).failures
-    assert not cluster._out_of_reach
-    now = cluster.clock.monotonic()
-    cluster._out_of_reach["far:1"] = (now - 3_600, now - 3_500)
-    cluster._give_up_on(2, "far:1", now, 60_000)
-    assert not cluster.unreachable
+    assert cluster.brokers[2].address not in cluster.unreachable
+
+
+def test_a_frozen_bootstrap_server(state: FakeCluster, connect: Connect) -> None:
+    """Its silence counts for the broker that is found to be at its address."""
+    state.faults.append(Fault(None, Hang(), node_id=1, times=ALWAYS))
+    cluster = connect(request_timeout_ms=1_100, socket_connection_setup_timeout_ms=1_100)
+    assert [node_id for node_id, broker in cluster.brokers.items() if broker.address in cluster.unreachable] == [1]
 
 
 def test_an_address_that_is_not_allowed_is_not_asked(state: FakeCluster, connect: Connect) -> None:
@@ -502,7 +505,7 @@ def test_what_a_throttled_answer_leaves_out(state: FakeCluster, connect: Connect
     state.faults.append(Fault(LIST_OFFSETS.key, Altered(empty), node_id=1, times=times))
     gathered = list_offsets(cluster, ORDERS, [HIGH_WATERMARK], soon(500))[HIGH_WATERMARK]
     assert state.count(METADATA.key) == refreshes
-    assert not cluster.unreachable
+    assert not any(broker.address in cluster.unreachable for broker in cluster.brokers.values())
     assert len(gathered.answers) == (6 if times == 2 else 4)
     assert {one.name for one in gathered.failures.values()} == (set() if times == 2 else {"THROTTLED"})
 

@@ -322,15 +322,6 @@ def _may_succeed_again(error: PipelineError) -> bool:
     return isinstance(error, ConnectionFailed) and error.phase in (*_ADDRESS_PHASES, "exchange")
 
 
-def is_out_of_reach(error: object) -> bool:
-    """True if nothing came from the broker: no connection to its address, or silence after it.
-
-    The system accepts connections for a frozen broker, and a broker that throttles us is not silent.
-    """
-    is_silent = isinstance(error, DeadlinePassed) and error.phase in (*_BEFORE_LOGIN, "exchange")
-    return is_silent or (isinstance(error, ConnectionFailed) and error.phase in _ADDRESS_PHASES)
-
-
 def may_have_arrived(error: object) -> bool:
     """True if the broker may have received, and processed, a request without an answer that can be read."""
     if not isinstance(error, PipelineError) or error.is_unsent:

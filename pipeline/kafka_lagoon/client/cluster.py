@@ -10,12 +10,13 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kafka_lagoon.client.access import access_to
-from kafka_lagoon.client.broker import Broker, Call, Reply, is_out_of_reach
+from kafka_lagoon.client.broker import Broker, Call, Reply
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.identity import cluster_id_fault
 from kafka_lagoon.client.known_topics import KnownTopics
 from kafka_lagoon.client.metadata_checks import checked_metadata
 from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.client.unreachable import UnreachableBrokers
 from kafka_lagoon.clock import Clock, Deadline, backoff
 from kafka_lagoon.errors import (
     AddressRefused,
@@ -76,10 +77,7 @@ class Cluster:
         self.answered_by = ""  # the address that `ask_any` asked last
         # Items that were left out of descriptions of the cluster and its topics, each once.
         self.refusals: dict[Failure, None] = {}
-        # Brokers that a request spent its whole deadline on, or half of it without any answer; they get one short attempt
-        # until they answer.
-        self.unreachable: set[int] = set()
-        self._out_of_reach: dict[str, tuple[float, float]] = {}  # times of an address's first and last attempt in a row
+        self.unreachable = UnreachableBrokers(clock, settings.default_api_timeout_ms)
         self._left_at: dict[int, float] = {}  # time of the first metadata that left out a broker
         self._coordinators: dict[tuple[int, str], int] = {}  # broker ids by FindCoordinator's type of key, and key
         self._bootstrap = [self._broker(None, host, port) for host, port in settings.addresses()]
@@ -238,7 +236,7 @@ class Cluster:
                     too_old = too_old or failure
                 except (ConnectionFailed, WireError, BrokerError) as failure:
                     failures[broker.address] = failure
-                    self._count_silence(broker, failure, started, deadline.budget_ms)
+                    self.unreachable.learn(broker.address, [failure], started, deadline.budget_ms)
                 if deadline.passed():
                     break
             if too_old:
@@ -255,20 +253,16 @@ class Cluster:
         """Yield the replies of each broker, in the order of `calls`. Up to 64 brokers are asked at the same time.
 
         Replies take memory until the caller takes them, so no other broker is asked while 64 have replies that wait. With
-        `is_brief` an unreachable broker has a tenth of a request's time: a command makes several requests. Records may need
-        the whole of it.
+        `is_brief` an unreachable broker has a tenth of a request's time, until it answers: a command makes several requests.
+        Records may need the whole of it.
         """
 
         def ask(node_id: int) -> list[Reply]:
             broker, started = self.brokers[node_id], self.clock.monotonic()
-            short = is_brief and node_id in self.unreachable
+            short = is_brief and broker.address in self.unreachable
             within = deadline.within(self.settings.request_timeout_ms // 10) if short else deadline
             replies = broker.ask_all(calls[node_id], within)
-            if all(is_out_of_reach(reply.outcome) for reply in replies):
-                self._give_up_on(node_id, broker.address, started, deadline.budget_ms)
-            elif not all(isinstance(reply.outcome, PipelineError) for reply in replies):
-                self.unreachable.discard(node_id)  # the broker is back, or only our own pace used up the deadline
-                self._out_of_reach.pop(broker.address, None)
+            self.unreachable.learn(broker.address, [reply.outcome for reply in replies], started, deadline.budget_ms)
             return replies
 
         if len(calls) > 1:
@@ -276,23 +270,6 @@ class Cluster:
 
             return in_order(self._pool(), ask, calls, _AT_ONCE, self._interrupt)
         return ((node_id, ask(node_id)) for node_id in calls)
-
-    def _count_silence(self, broker: Broker, failure: PipelineError, started: float, budget_ms: int) -> None:
-        """Count an attempt at a broker that any other could have answered for."""
-        if broker.node_id is not None and is_out_of_reach(failure):
-            self._give_up_on(broker.node_id, broker.address, started, budget_ms)
-
-    def _give_up_on(self, node_id: int, address: str, started: float, budget_ms: int) -> None:
-        """Take a broker for unreachable after attempts without any answer for half the time of a request.
-
-        Else a wrong address, or a frozen broker, would use up the time of a command, and nothing would be known of the others.
-        """
-        half_s, now = min(budget_ms, self.settings.default_api_timeout_ms) / 2000, self.clock.monotonic()
-        first, last = self._out_of_reach.get(address, (started, started))
-        first = first if started - last < half_s else started
-        self._out_of_reach[address] = first, now
-        if now - first >= half_s:
-            self.unreachable.add(node_id)
 
     def _interrupt(self) -> None:
         """Interrupt the requests that threads wait for; `close` follows."""
@@ -345,6 +322,7 @@ class Cluster:
         for node_id, gone in known.items():
             gone.close()
             self._left_at[node_id] = self.clock.monotonic()
+        self.unreachable.keep({broker.address for broker in (*self.brokers.values(), *self._bootstrap)})
 
     def _learn(self, response: MetadataResponse) -> None:
         self.learn_brokers(response.brokers)

@@ -117,7 +117,8 @@ class ByAny:
 
         def rank(node_id: int) -> tuple[bool | int, ...]:
             is_behind = before is not None and node_id < before
-            return node_id in unreachable, brokers[node_id].failing, node_id == before, is_behind, node_id
+            broker = brokers[node_id]
+            return broker.address in unreachable, broker.failing, node_id == before, is_behind, node_id
 
         return min(brokers, key=rank, default=None)
 

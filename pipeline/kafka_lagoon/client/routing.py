@@ -325,7 +325,7 @@ def _reconcile(
             elif isinstance(refusal, Throttled):
                 is_final = False
             else:
-                is_final = _is_final(refusal) or node_id in cluster.unreachable
+                is_final = _is_final(refusal) or cluster.brokers[node_id].address in cluster.unreachable
             if is_final or (gathering.request.once and item in gathering.unsure):
                 _fail(cluster, route, gathering, item, attempts, started)
             else:
@@ -351,7 +351,7 @@ def _give_up(
         for item in gathering.open:
             node_id, refusal = gathering.refusals[item]
             if node_id is not None and isinstance(refusal, ConnectionFailed):
-                cluster.unreachable.add(node_id)
+                cluster.unreachable.add(cluster.brokers[node_id].address)
             _fail(cluster, route, gathering, item, attempts, started)
 
 
