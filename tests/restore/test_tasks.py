@@ -22,6 +22,7 @@ from kafka_lagoon.produce.sequences import init_producer_id
 from kafka_lagoon.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
 from kafka_lagoon.protocol.messages.produce import PRODUCE
+from kafka_lagoon.records.digests import SequenceDigest
 from kafka_lagoon.restore import partition_writer, tasks
 from kafka_lagoon.restore.plan import PlannedPartition, RestorePlan
 from kafka_lagoon.restore.progress import Position
@@ -304,6 +305,20 @@ def test_an_attempt_that_has_written_for_long_waits_for_another_one(
     work = Work(planned=restore.planned, position=restore.position, files=restore.files)
     (result,) = restore_partitions(replace(restore.settings(), clock=clock), [work])
     restore.assert_whole(result)
+
+
+@pytest.mark.parametrize("earlier", [(1 << 31) - 100, (1 << 31) + 5, (3 << 31) - 1])
+def test_sequence_numbers_begin_again(kafka: LocalKafka, tmp_path: Path, earlier: int) -> None:
+    """They have 31 bits: after 2,147,483,647 comes 0, also within a batch, and an attempt goes on after that."""
+    restore = Restore(kafka, tmp_path)
+    restore.position = replace(restore.position, digest=SequenceDigest(records=earlier))
+    for moment in (4, 3):
+        killed(restore, moment, "after send")
+    result = restore.attempt()
+    assert (result.failure, result.position.written - earlier) == (None, len(OFFSETS))
+    read = restore.consumed()
+    assert [value for value, _ in read] == [b"value %d" % offset for offset in OFFSETS]
+    assert [offset for _, offset in read] == list(range(len(OFFSETS)))
 
 
 def test_others_may_write_to_the_same_partition(kafka: LocalKafka, tmp_path: Path) -> None:
