@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, list_offsets
+from kafka_lagoon.client import cluster as cluster_module
 from kafka_lagoon.client.broker import Call
 from kafka_lagoon.client.cluster import CREATES_NOTHING, Cluster, metadata_request
 from kafka_lagoon.client.request_stats import RequestStats
@@ -108,6 +109,29 @@ def test_a_dead_bootstrap_server_does_not_matter(state: FakeCluster, brokers: di
     deadline = Deadline.after(CLOCK, 5_000)
     with Cluster.connect(short_timeouts(state, bootstrap_servers=servers), CLOCK, RequestStats(), deadline) as cluster:
         assert sorted(cluster.brokers) == [1, 2, 3]
+
+
+def test_a_silent_bootstrap_server_costs_little(
+    state: FakeCluster, connect: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host that is down answers nothing: the next one is tried long before the connection's time is over."""
+    monkeypatch.setattr(cluster_module, "_SOON_MS", 200)
+    state.faults.append(Fault(None, Hang(), node_id=1, times=1_000))
+    started = time.monotonic()
+    cluster = connect(request_timeout_ms=30_000, socket_connection_setup_timeout_ms=30_000)
+    assert cluster.refresh(None, Deadline.after(CLOCK, 30_000)).topics
+    assert time.monotonic() - started < BUDGET_S
+    assert cluster.answered_by == cluster.brokers[2].address
+
+
+def test_slow_connections_have_their_time_after_all(
+    state: FakeCluster, connect: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A distant token endpoint, for example, is slow for all brokers: the last one is waited for."""
+    monkeypatch.setattr(cluster_module, "_SOON_MS", 50)
+    state.faults.append(Fault(API_VERSIONS.key, Slow(0.3), times=1_000))
+    assert sorted(connect(request_timeout_ms=5_000, socket_connection_setup_timeout_ms=5_000).brokers) == [1, 2, 3]
+    assert [state.count(API_VERSIONS.key, node_id) for node_id in (1, 2, 3)] == [1, 1, 1]
 
 
 def test_bootstrap_servers_that_close_connections_are_asked_again(state: FakeCluster, connect: Connect) -> None:

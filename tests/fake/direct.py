@@ -54,6 +54,7 @@ def answered_directly(
         return [Reply(_answer(state, broker, call, offered, alter), 0) for call in calls]
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Broker, "open", lambda *_: None)
         patch.setattr(Broker, "ask_all", ask_all)
         patch.setattr(Broker, "versions", property(versions))
         with Cluster.connect(settings, clock, RequestStats(), deadline) as cluster:

@@ -96,6 +96,14 @@ class Broker:
         if self._session:
             self._session.quiet_until = max(self._session.quiet_until, self.quiet_until)
 
+    def open(self, deadline: Deadline) -> None:
+        """Open a connection unless there is one; raises the error of one attempt."""
+        try:
+            self._opened(deadline)
+        except (ConnectionFailed, WireError, BrokerError) as error:
+            self._fail(error, [], set())
+            raise
+
     def ask(self, api: Api[Any, R], request: object, deadline: Deadline, within: Versions | None = None) -> R:
         """The response to one request; raises the error if there is none."""
         (reply,) = self.ask_all([Call(api, request, within)], deadline)
@@ -252,22 +260,26 @@ class Broker:
         return session.move(outgoing, deadline)
 
     def _ready(self, deadline: Deadline) -> Session:
-        """The open session or a new one, once it is neither throttled nor expired. Nothing may be in flight.
-
-        A session that was closed meanwhile, or was idle for so long that it may have been, is replaced: a request that must not
-        be sent twice would be lost on it.
-        """
-        if self._session and self._session.is_stale and not self._interrupted:
-            self._disconnect()
-        session = self._session or self._connected(
-            deadline.within(self._access.settings.socket_connection_setup_timeout_ms)
-        )
+        """The open session or a new one, once it is neither throttled nor expired. Nothing may be in flight."""
+        session = self._opened(deadline)
         session.obey_throttle(deadline)
         if session.must_reauthenticate:
             session.authenticate(deadline)
         if not session.is_confirmed:
             session.confirm_broker(deadline)
         return session
+
+    def _opened(self, deadline: Deadline) -> Session:
+        """The open session or a new one.
+
+        A session that was closed meanwhile, or was idle for so long that it may have been, is replaced: a request that must not
+        be sent twice would be lost on it.
+        """
+        if self._session and self._session.is_stale and not self._interrupted:
+            self._disconnect()
+        return self._session or self._connected(
+            deadline.within(self._access.settings.socket_connection_setup_timeout_ms)
+        )
 
     def _connected(self, deadline: Deadline) -> Session:
         if self.node_id is not None:

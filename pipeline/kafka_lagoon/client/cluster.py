@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 _ROUNDS = 3
 _AT_ONCE = 64  # brokers
+_SOON_MS = 2_000  # for a connection while there are others to try: a host that is down does not answer for ten seconds
 _TAKING_OVER_S = 60  # how long other brokers may need to learn that they took over from one that left the metadata
 _ONE_KEY, _MANY_KEYS = Versions(0, 3), Versions(4, LATEST)  # KIP-699: FindCoordinator takes several groups from v4 on
 
@@ -216,9 +217,10 @@ class Cluster:
 
         The next broker is asked when a broker cannot be reached, refuses the handshake, gives an answer with a fault, or is too
         old for the API: others may be newer while a cluster is being upgraded. UnsupportedVersion when every broker that can
-        be reached is too old.
+        be reached is too old. A connection that takes more than two seconds is tried once more after all others.
         """
         deadline = deadline.within(self.settings.default_api_timeout_ms)
+        self._open_any(deadline, other_than)
         pauses = backoff(self.settings.retry_backoff_ms, self.settings.retry_backoff_max_ms)
         failures: dict[str, PipelineError] = {}
         for rounds in count(1):
@@ -246,6 +248,19 @@ class Cluster:
             if not may_pass or is_last or deadline.passed() or not deadline.pause(next(pauses)):
                 break
         raise self._unreachable(failures)
+
+    def _open_any(self, deadline: Deadline, other_than: Collection[str]) -> None:
+        """Open a connection to the first broker that soon accepts one; those before it are asked last."""
+        for broker in self._candidates(other_than)[:-1]:
+            started = self.clock.monotonic()
+            try:
+                broker.open(deadline.within(_SOON_MS))
+            except AuthenticationFailed:
+                raise  # the others would refuse us too, and may count how often
+            except (ConnectionFailed, UnsupportedVersion, WireError, BrokerError) as failure:
+                self.unreachable.learn(broker.address, [failure], started, deadline.budget_ms)
+            else:
+                break
 
     def ask_brokers(
         self, calls: Mapping[int, Sequence[Call]], deadline: Deadline, *, is_brief: bool = False
