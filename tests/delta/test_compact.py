@@ -169,6 +169,18 @@ def test_a_file_with_other_rows_than_the_log_says(warehouse: Warehouse) -> None:
         join(warehouse)
 
 
+@pytest.mark.parametrize("rewrite", [join, lambda warehouse, size: keep(warehouse, 1, 3, 4, target_bytes=size)])
+def test_files_made_before_one_that_fails(warehouse: Warehouse, rewrite: Callable[[Warehouse, int], object]) -> None:
+    """They are deleted: maintenance would make them again every night, as long as one file is damaged."""
+    fill(warehouse, 1, 2, 3, 4)
+    two_files = 2 * max(path.stat().st_size for path in folder(warehouse).rglob("*.parquet"))
+    rewritten(warehouse, 4, lambda rows: rows.slice(0, 0))
+    before = set(folder(warehouse).rglob("*.parquet"))
+    with pytest.raises(ChecksFailed, match="hold 1 rows, its log says 2"):
+        rewrite(warehouse, two_files)
+    assert set(folder(warehouse).rglob("*.parquet")) == before
+
+
 DAY = date(2025, 11, 21)
 
 

@@ -7,6 +7,7 @@ way for days that are too large for one process (delta/maintain.py).
 import io
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from itertools import groupby
 from operator import itemgetter
@@ -20,7 +21,7 @@ from kafka_lagoon.delta.files import DataFile, LiveFile, Statistics, merged, par
 from kafka_lagoon.delta.kernel import State
 from kafka_lagoon.delta.replace_files import Replacement, replace_files
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import ChecksFailed
+from kafka_lagoon.errors import ChecksFailed, TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.table import Table
 from kafka_lagoon.uuid7 import new_id
@@ -63,7 +64,7 @@ def compact(
     The lock on commits is held only for the commit. Nothing is done if another run has removed one of the files.
     """
     parts = (_join(warehouse, table, part) for part in _packed(files, target_bytes) if len(part) > 1)
-    joined = [part for part in parts if part]
+    joined = _made(warehouse, parts)
     if not joined or not _commit(warehouse, table, joined, clock):
         return (), ()
     return [file for part in joined for file in part.before], [part.after for part in joined if part.after]
@@ -83,10 +84,27 @@ def keep_rows(
     to remove stay as they are, and where no snapshot is kept none is read.
     """
     parts = (_join(warehouse, table, part, sorted(kept[part[0].day])) for part in _packed(files, target_bytes))
-    changed = [part for part in parts if part]
+    changed = _made(warehouse, parts)
     if not changed or not _commit(warehouse, table, changed, clock):
         return None
     return sum(part.removed for part in changed)
+
+
+def _made(warehouse: Warehouse, parts: Iterator[_Joined | None]) -> list[_Joined]:
+    """Make the new files; if one cannot be made, those before it are deleted, because no version names them.
+
+    Where the disk is full, or a file of one day is damaged, every night would leave the files of the days before it.
+    """
+    made = list[_Joined]()
+    try:
+        made.extend(part for part in parts if part)
+    except BaseException:
+        for part in made:
+            if part.after:
+                with suppress(TableError):
+                    warehouse.kernel.storage.delete(part.after.url)
+        raise
+    return made
 
 
 def _packed(files: Sequence[LiveFile], target_bytes: int) -> Iterator[list[LiveFile]]:
