@@ -251,6 +251,22 @@ def test_an_error_of_google_has_its_cause() -> None:
     assert reason_of(of_hadoop) == f"Error accessing gs://bucket/x: {message} (StorageException)"
 
 
+def test_an_error_of_a_task_of_spark_has_its_cause() -> None:
+    """Spark's OPTIMIZE on a full disk only says that it has waited, and that a task has failed."""
+    of_disk = SimpleNamespace(
+        getMessage=lambda: "No space left on device", getClass=lambda: class_called("IOException")
+    )
+    failed = "[TASK_WRITE_FAILED] Task failed while writing rows to file:/lake/records. SQLSTATE: 58030"
+    error = of_disk
+    for message in (failed, failed, "Exception thrown in awaitResult: "):
+        error = SimpleNamespace(
+            getMessage=lambda message=message: message,
+            getClass=lambda: class_called("SparkException"),
+            getCause=lambda error=error: error,
+        )
+    assert reason_of(error) == f"{failed}: No space left on device (IOException)"
+
+
 def class_called(name: str) -> SimpleNamespace:
     """Return a class of Java with this name."""
     return SimpleNamespace(getSimpleName=lambda: name)

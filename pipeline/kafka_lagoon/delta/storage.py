@@ -35,7 +35,9 @@ _UNREACHABLE = (
     "NoRouteToHostException",
     "UnknownHostException",
 )
-_GOOGLE_READING = "Error accessing gs://"
+# What Hadoop's connector for Google and Spark's tasks say without a reason; their cause has it.
+_WITHOUT_REASON = ("Error accessing gs://", "[TASK_WRITE_FAILED]", "[FAILED_READ_FILE")
+_SPARK_WAITED = "Exception thrown in awaitResult"  # of another thread's exception
 _QUOTED_KEY = re.compile(r'\bkey ="(?!null").*"')
 # Exceptions of Java as py4j or PySpark raise them, and those of a JVM that is gone.
 JAVA_ERRORS = (Py4JError, PySparkException, ConnectionRefusedError)
@@ -373,17 +375,31 @@ def reason_of(exception: Any) -> str:
     """The first line of a Java exception, with its class; its begin, if the line is long.
 
     Delta Kernel quotes the whole of a commit's line that it cannot parse, and next offsets are a line of megabytes. Of a log
-    that it cannot list it says only that; the error of the file system is the cause. Hadoop's connector for Google names only
-    what it could not read; the answer of the store, or what is wrong with credentials, is the cause.
+    that it cannot list it says only that; the error of the file system is the cause. Hadoop's connector for Google and Spark's
+    tasks name only what they could not read or write; the answer of the store, wrong credentials or a full disk are the cause.
     """
     if exception.getClass().getSimpleName() == "UncheckedIOException":
         exception = exception.getCause()
-    if str(exception.getMessage()).startswith(_GOOGLE_READING) and exception.getCause() is not None:
-        return f"{exception.getMessage()}: {reason_of(exception.getCause())}"
-    message = _without_key(str(exception.getMessage() or "").partition("\n")[0])
+    if _repeats_its_cause(exception):
+        return reason_of(exception.getCause())
+    if str(exception.getMessage()).startswith(_WITHOUT_REASON) and exception.getCause() is not None:
+        return f"{_first_line(exception)}: {reason_of(exception.getCause())}"
+    message = _first_line(exception)
     if len(message) > _LONGEST_REASON:
         message = f"{message[:_LONGEST_REASON]}..."
     return f"{message} ({exception.getClass().getSimpleName()})".strip()
+
+
+def _repeats_its_cause(exception: Any) -> bool:
+    """True if an exception says nothing that its cause does not say: Spark wraps that of a task twice."""
+    message = str(exception.getMessage())
+    if not message.startswith((_SPARK_WAITED, *_WITHOUT_REASON)) or exception.getCause() is None:
+        return False
+    return message.startswith(_SPARK_WAITED) or message == str(exception.getCause().getMessage())
+
+
+def _first_line(exception: Any) -> str:
+    return _without_key(str(exception.getMessage() or "").partition("\n")[0])
 
 
 def _without_key(message: str) -> str:
