@@ -14,6 +14,7 @@ from typing import Any
 from kafka_lagoon.delta.files import url_of
 from kafka_lagoon.delta.storage import Storage
 from kafka_lagoon.delta.stored_json import reading
+from kafka_lagoon.errors import TableError
 
 _READ_AT_ONCE = 16  # commits; on object stores each is a request
 _PARQUET = b"PAR1"  # begin and end of a whole file
@@ -37,7 +38,7 @@ def removed_since(storage: Storage, location: str, since_ms: int) -> dict[str, d
     """URLs of the files that commits since a time have removed, as far as these are in the log, each with its day.
 
     The day is None if the commit does not have it. It cannot be read from the path: a foreign OPTIMIZE may name folders in
-    another way.
+    another way. Commits may leave the log meanwhile: every run that writes a checkpoint removes old ones.
     """
     log_files = [file for file in storage.listed(f"{location}/_delta_log") if file.modified_at_ms >= since_ms]
     commits = [file.url for file in log_files if re.search(r"/\d{20}\.json$", file.url)]
@@ -68,8 +69,17 @@ def _is_whole(parquet: bytes) -> bool:
 
 
 def _removed(storage: Storage, commit: str) -> list[Mapping[str, Any]]:
-    """The `remove` actions of a commit. Its bytes are split, because str.splitlines would also split within values."""
-    lines = (line for line in storage.read(commit).splitlines() if b'"remove"' in line)
+    """The `remove` actions of a commit, none if it is gone.
+
+    Its bytes are split, because str.splitlines would also split within values.
+    """
+    try:
+        content = storage.read(commit)
+    except TableError:
+        if storage.exists(commit):
+            raise
+        return []
+    lines = (line for line in content.splitlines() if b'"remove"' in line)
     return [action["remove"] for line in lines if (action := json.loads(line)).get("remove")]
 
 
