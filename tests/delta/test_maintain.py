@@ -373,6 +373,21 @@ def test_a_broken_table_is_named(warehouse: Warehouse) -> None:
     assert warehouse.spark.conf.get("parquet.block.size", None) is None
 
 
+def test_checksums_of_commits_that_have_left_the_log(warehouse: Warehouse) -> None:
+    """Spark writes one beside each of its commits, and Delta Kernel removes only the commits."""
+    log = Path(warehouse.locations["records"].removeprefix("file:")) / "_delta_log"
+    for text in ("one", "two", "three"):
+        warehouse.spark.sql(f"COMMENT ON TABLE {warehouse.identifiers['records']} IS '{text}'")
+        for path in log.iterdir():
+            os.utime(path, (time.time() - WEEK_S,) * 2)
+        warehouse.kernel.checkpoint(warehouse.locations["records"])
+    gone, *there = sorted(log.glob("[0-9]*.crc"))
+    assert [path.with_suffix(".json").exists() for path in (gone, *there)] == [False, True, True]
+    maintain(warehouse, RECORDS, CLOCK)
+    assert sorted(log.glob("[0-9]*.crc")) == there
+    assert not (log / f".{gone.name}.crc").exists()
+
+
 @pytest.mark.parametrize("before", ["", "{root}/", "file:{root}/", "file://{root}/"])
 def test_a_file_that_the_log_names_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str) -> None:
     """It stays however the log spells its path: Delta's protocol allows relative and absolute ones."""

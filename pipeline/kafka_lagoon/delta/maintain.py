@@ -45,6 +45,7 @@ _SECONDS_OF = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 6
 _CHANGES = "_change_data"  # the folder of a table's change data feed
 # Files of commits that log stores are about to rename, and Hadoop's checksums of them.
 _TEMPORARY = (".tmp", ".tmp.crc")
+_CHECKSUM = re.compile(r"/(\d{20})\.crc$")  # of the whole table at a version
 
 # Z-order by topic and partition, so that a file holds few of them; tests/bench/layout.py has the figures. Time is no third
 # column: topics and partitions are few, so its bits would come first in Delta's curve and every file would hold all topics of
@@ -287,9 +288,20 @@ def _unneeded(warehouse: Warehouse, table: Table, before_ms: int) -> list[Stored
 
 
 def _parts_of_commits(storage: Storage, location: str) -> list[Stored]:
-    """Temporary files of a table's log: a writer that was killed before it gave its commit a name leaves one."""
+    """Files of a table's log that belong to no commit in it.
+
+    A writer that was killed before it gave its commit a name leaves a temporary file. Spark writes a checksum file for each of
+    its commits, which has all next offsets of an archive; Delta Kernel removes old commits without theirs.
+    """
     log = f"{location}/_delta_log"
-    return [file for file in storage.listed(log) if file.url.startswith(f"{log}/.") and file.url.endswith(_TEMPORARY)]
+    stored = storage.listed(log)
+    names = {file.url.removeprefix(f"{log}/") for file in stored}
+    return [
+        file
+        for file in stored
+        if (file.url.startswith(f"{log}/.") and file.url.endswith(_TEMPORARY))
+        or ((checksum := _CHECKSUM.search(file.url)) and f"{checksum[1]}.json" not in names)
+    ]
 
 
 def _changes(storage: Storage, location: str) -> Iterator[Stored]:
