@@ -15,7 +15,7 @@ from kafka_lagoon.delta import compact as compact_module
 from kafka_lagoon.delta.compact import compact, has_row_ids, keep_rows
 from kafka_lagoon.delta.kernel import Kernel
 from kafka_lagoon.delta.warehouse import Warehouse
-from kafka_lagoon.errors import ChecksFailed, SchemaChanged
+from kafka_lagoon.errors import ChecksFailed, SchemaChanged, TableError
 from kafka_lagoon.tables.schema import STATE_TABLES
 from tests.clock import CLOCK
 from tests.delta import foreign
@@ -166,6 +166,15 @@ def test_a_file_with_other_rows_than_the_log_says(warehouse: Warehouse) -> None:
     fill(warehouse, 1, 2)
     rewritten(warehouse, 1, lambda rows: rows.slice(0, 0))
     with pytest.raises(ChecksFailed, match="hold 1 rows, its log says 2"):
+        join(warehouse)
+
+
+def test_a_damaged_file_is_named(warehouse: Warehouse) -> None:
+    """Of all files of many days it is the one to bring back from a backup."""
+    fill(warehouse, 1, 2)
+    (path,) = folder(warehouse).rglob("*0002-default.parquet")
+    path.write_bytes(b"")
+    with pytest.raises(TableError, match=rf"{path} cannot be read: Parquet file size is 0 bytes$"):
         join(warehouse)
 
 

@@ -15,6 +15,7 @@ from operator import itemgetter
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow.lib import ArrowException
 
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.delta.files import DataFile, LiveFile, Statistics, merged, parquet_writer, statistics_of
@@ -159,9 +160,14 @@ def _rewritten(
 
     def row_groups() -> Iterator[pa.Table]:
         for file in files:
-            parquet = _opened(storage.read(file.url(location)))
-            counts.append(parquet.metadata.num_rows)
-            yield from _row_groups(parquet, schema, kept)
+            url = file.url(location)
+            data = storage.read(url)
+            try:
+                parquet = _opened(data)
+                counts.append(parquet.metadata.num_rows)
+                yield from _row_groups(parquet, schema, kept)
+            except ArrowException as error:
+                raise TableError(f"{url} cannot be read: {error}") from error
 
     with parquet_writer(sink, schema) as writer:
         for piece in _pieces(row_groups()):
