@@ -317,8 +317,10 @@ def _failed(error: Exception) -> TableError:
     """DuckDB's error without its drawing of the statement, and without advice to load or set what is locked."""
     said = str(error).partition("\n\nLINE ")[0].partition("\nPlease try installing")[0]
     if _OUT_OF_MEMORY in said:
-        limit = "sql.spill_mb" if "max_temp_directory_size" in said else "sql.memory_mb"
-        said = f"{said.splitlines()[0].rstrip('.')}: raise {limit}, or read fewer rows"
+        # Without sql.spill_mb the free space of the disk is the limit: a larger number would not help.
+        is_disk = "max_temp_directory_size" in said
+        cure = "raise sql.spill_mb, let TMPDIR name a folder with more space" if is_disk else "raise sql.memory_mb"
+        said = f"{said.splitlines()[0].rstrip('.')}: {cure}, or read fewer rows"
     return failed(said)
 
 
