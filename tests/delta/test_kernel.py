@@ -207,6 +207,19 @@ def test_a_commit_that_is_given_up(is_conflict: bool, expected: type[Exception],
     assert re.fullmatch(text, str(raised.value))
 
 
+def test_a_table_that_is_not_created_says_why() -> None:
+    """The Kernel tries again while the disk is full, and its last error has only the number of attempts."""
+    attempt = java_error("CommitFailedException", "Failed: No space left on device")
+    given_up = java_error("MaxCommitRetryLimitReachedException", "Commit attempt failed", getCause=attempt)
+    kernel = Kernel(classes=MagicMock(), engine=MagicMock(), storage=MagicMock())
+    built = kernel.classes.TableManager.buildCreateTableTransaction.return_value
+    builder = built.withTableProperties.return_value.withDataLayoutSpec.return_value
+    builder.build.return_value.commit.side_effect = Py4JJavaError("failed", given_up)
+    with pytest.raises(TableError) as raised:
+        kernel.create("lake/t", {}, "day", {})
+    assert str(raised.value) == "lake/t cannot be created: Failed: No space left on device (CommitFailedException)"
+
+
 @pytest.mark.parametrize(
     ("write", "text"),
     [

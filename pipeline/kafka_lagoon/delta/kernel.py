@@ -122,7 +122,7 @@ class Kernel:
             transaction = builder.withTableProperties(_java_map(java, properties)).withDataLayoutSpec(layout)
             transaction.build(self.engine).commit(self.engine, self._no_actions())
         except JAVA_ERRORS as error:
-            raise TableError(f"{location} cannot be created: {reason(error)}") from error
+            raise TableError(f"{location} cannot be created: {why(error)}") from error
 
     def append(
         self,
