@@ -20,12 +20,14 @@ def test_commands_of_kafka_acls(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, "--for", "snapshot,ingest")
     assert [line for line in lines if not line.startswith("# ")] == [
         f"{HEAD} Read --operation DescribeConfigs --topic '*'",
-        f"{HEAD} Describe --operation DescribeConfigs --group '*'",
+        f"{HEAD} Describe --group '*'",
+        f"{HEAD} DescribeConfigs --group '*'",
         f"{HEAD} Describe --operation DescribeConfigs --cluster",
         f"{HEAD} Describe --transactional-id '*'",
         f"{HEAD} Describe --delegation-token '*'",
     ]
     assert lines[0] == "# For User:x: snapshot, ingest."
+    assert lines[lines.index(f"{HEAD} DescribeConfigs --group '*'") - 1].startswith("# From Kafka 4.0 on, ")
     assert any(line.startswith("# ingest: A topic with DESCRIBE") for line in lines)
     assert lines[-1].startswith("# On a secured cluster add --command-config FILE: ")
 

@@ -16,10 +16,12 @@ from kafka_lagoon.admin.permissions import Permission
 from kafka_lagoon.cli.main import main
 from kafka_lagoon.cli.required_permissions import OF_JOBS
 from kafka_lagoon.protocol import acls
+from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.integration import every_broker
 from tests.integration.secured import Secured
 
 ACLS, GRANTED = "org.apache.kafka.tools.AclCommand", "User:granted"
+ACLS_BEFORE_4 = "kafka.admin.AclCommand"
 
 
 @pytest.mark.kafka
@@ -39,3 +41,25 @@ def test_kafka_acls_creates_them(secured: Secured, capsys: pytest.CaptureFixture
         every_broker.knows_acls_of(servers, GRANTED, wanted)
     finally:
         every_broker.delete_acls(servers, of_principal)
+
+
+@pytest.mark.smoke
+@pytest.mark.kafka
+def test_an_older_kafka_acls_refuses_only_configs_of_groups(
+    kafka_392: LocalKafka, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That command is apart, so that the user gets DESCRIBE on groups. Where nothing is refused the brokers have no authorizer."""
+    servers = kafka_392.bootstrap_servers
+    assert main(["permissions", "--for", "snapshot,ingest", "--principal", GRANTED, "-b", servers]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    refused = []
+    for line in lines:
+        for _, *arguments in filter(None, [shlex.split(line, comments=True)]):
+            with pytest.raises(AssertionError) as failed:
+                kafka_392.tool(ACLS_BEFORE_4, *arguments)
+            if "only supports operations" in str(failed.value):
+                refused.append(line)
+            else:
+                assert "No Authorizer is configured" in str(failed.value)
+    assert [line.rpartition(" --operation ")[2] for line in refused] == ["DescribeConfigs --group '*'"]
+    assert lines[lines.index(refused[0]) - 1].startswith("# From Kafka 4.0 on, ")

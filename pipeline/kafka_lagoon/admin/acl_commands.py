@@ -12,6 +12,7 @@ from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol import acls
 
 ANY_HOST = "*"
+_GROUP_CONFIGS = {acls.DESCRIBE_CONFIGS, acls.ALTER_CONFIGS}
 _OPTIONS: Mapping[int, str] = {
     acls.TOPIC: "--topic",
     acls.GROUP: "--group",
@@ -31,6 +32,11 @@ class Grant:
     pattern_type: int
     names: tuple[str, ...]
     operations: tuple[int, ...]
+
+    @property
+    def is_about_group_configs(self) -> bool:
+        """True for operations that Kafka's tool knows from 4.0 on, where groups have configs."""
+        return self.resource_type == acls.GROUP and _GROUP_CONFIGS.issuperset(self.operations)
 
     def acls(self) -> Iterator[Acl]:
         """The ACLs, one for each name and operation."""
@@ -55,11 +61,14 @@ def grants(
 ) -> list[Grant]:
     """The ACLs that give a principal permissions, on names by type of resource; a name that ends in * is a prefix, * is all.
 
-    Types without names mean all resources. What another operation implies is left out.
+    Types without names mean all resources. What another operation implies is left out. Operations on configs of groups are
+    apart from others on groups: kafka-acls.sh before 4.0 refuses the whole command that has one.
     """
-    operations: dict[int, set[int]] = {}
+    operations: dict[tuple[int, bool], set[int]] = {}
     for permission in permissions:
-        operations.setdefault(permission.resource_type, set()).add(permission.operation)
+        resource_type, operation = permission.resource_type, permission.operation
+        is_apart = resource_type == acls.GROUP and operation in _GROUP_CONFIGS
+        operations.setdefault((resource_type, is_apart), set()).add(operation)
     return [
         Grant(
             principal=principal,
@@ -68,7 +77,7 @@ def grants(
             names=of_pattern,
             operations=tuple(sorted(one for one in wanted if not acls.IMPLIED_BY.get(one, frozenset()) & wanted)),
         )
-        for resource_type, wanted in sorted(operations.items())
+        for (resource_type, _), wanted in sorted(operations.items())
         for pattern_type, of_pattern in _patterns(resource_type, names or {})
     ]
 

@@ -20,6 +20,7 @@ from kafka_lagoon.text import printable
 
 KAFKA_ACLS, TOML, YAML = FORMATS = ("kafka-acls", "toml", "yaml")
 _SECURED = "# On a secured cluster add --command-config FILE: the properties of a user who may create ACLs."
+_FOR_GROUP_CONFIGS = "# From Kafka 4.0 on, where groups have configs; kafka-acls.sh of older releases refuses it:"
 _EPILOG = """\
 On a secured cluster kafka-acls.sh needs --command-config FILE, and a name that ends in * is a prefix.
 docs/permissions.md says what happens without each permission.
@@ -109,6 +110,8 @@ def _remarks(required: Mapping[str, Requirement]) -> Iterator[str]:
 def _commands(granted: Sequence[Grant], options: Namespace) -> Iterator[str]:
     config = ("--command-config", options.command_config) if options.command_config else ()
     for grant in granted:
+        if grant.is_about_group_configs:
+            yield _FOR_GROUP_CONFIGS
         yield printable(grant.command("--bootstrap-server", options.bootstrap_servers, *config))
 
 
