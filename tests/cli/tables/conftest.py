@@ -69,6 +69,7 @@ SNAPSHOTS = (
         lag_row("billing", "orders", 0, lag=5),
         topics=2,
         status="complete",
+        tables=(),
     ),
     snapshot(
         2,
@@ -85,6 +86,7 @@ SNAPSHOTS = (
         lag_row(HOSTILE, "orders", 0, lag=-2, records_lost=0),
         topics=2,
         status="complete",
+        tables=(),
     ),
     snapshot(
         3,
@@ -95,6 +97,7 @@ SNAPSHOTS = (
         cluster="second",
         status="partial",
         failures=2,
+        tables=(),
     ),
 )
 

@@ -129,6 +129,25 @@ def test_a_snapshot_of_the_first_version_before(ask: Ask) -> None:
     assert shown.code == 3
 
 
+def test_a_snapshot_of_the_first_version(ask: Ask) -> None:
+    """It has none of the tables that were added since, though it sent some of their requests."""
+    before = ("--at", "2025-11-21T13:30")
+    shown = ask("health", "--fail-above", "reassignment,config_drift,leaderless", *before, cluster="upgraded")
+    missing = "not collected by version 0.1.0"
+    assert shown.err.splitlines() == [
+        f"lagoon: reassignment not known of upgraded: table reassignments {missing}",
+        f"lagoon: config_drift not known of upgraded: table configs {missing}",
+    ]
+    assert shown.code == 3
+    (looked_for,) = [line for line in shown.out.splitlines() if line.startswith("none; looked for ")]
+    assert "leaderless" in looked_for
+    assert not {"hanging_transaction", "config_drift", "reassignment"} & set(looked_for.replace(",", "").split())
+    assert f"Not known of upgraded: tables configs, log_dirs, producers, quorum, reassignments {missing}\n" in shown.out
+    changed = ask("changes", "--fail-above", "acl", *before, cluster="upgraded")
+    assert changed.err.splitlines() == [f"lagoon: acl not known of upgraded: table acls {missing}"]
+    assert changed.code == 3
+
+
 def test_an_incomplete_snapshot_has_one_line(ask: Ask) -> None:
     """It keeps no limit at all, so its tables are not named, too."""
     shown = ask("health", "--fail-above", "critical,config_drift", cluster="partial")

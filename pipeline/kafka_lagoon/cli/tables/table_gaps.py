@@ -17,18 +17,17 @@ from kafka_lagoon.text import printable
 STATES = "table_states"
 _SKIPPED, _FAILED = "skipped", "not read"
 _OUTCOMES = {SKIPPED: _SKIPPED, FAILED: _FAILED, PARTIAL: "read in part"}
+_NOT_COLLECTED = "not collected by version 0.1.0"
 _FIRST = "in no earlier snapshot"
 _NOTHING_VISIBLE = "empty, or not visible"
+_OF_0_1 = "tables IS NULL"  # in table snapshots
 _ADDED = [table.name for table in STATE_TABLES if table.is_optional]  # by versions after 0.1.0
 
 Gaps = Mapping[str, Mapping[str, str]]  # cluster -> table -> reason
 
 
 def table_gaps(context: TablesContext) -> dict[str, dict[str, str]]:
-    """Return the tables that the chosen snapshots lack, or have in part, and empty ones that may only be invisible.
-
-    Snapshots of version 0.1.0 lack none.
-    """
+    """Return the tables that the chosen snapshots lack, or have in part, and empty ones that may only be invisible."""
     return _with_reason(context, _outcomes(context), _hidden(context), _NOTHING_VISIBLE)
 
 
@@ -38,8 +37,11 @@ def hidden_tables(context: TablesContext) -> Gaps:
 
 
 def _outcomes(context: TablesContext) -> dict[str, dict[str, str]]:
+    """The gaps by the states of tables. Snapshots of version 0.1.0 have no states, and no table that was added since."""
+    of_0_1 = of_snapshots(context.snapshots).also(_OF_0_1)
+    old = tuples(context.ask(f"SELECT cluster FROM snapshots WHERE {of_0_1}", *of_0_1.values))  # noqa: S608  names of ours
+    gaps = {cluster: dict.fromkeys(_ADDED, _NOT_COLLECTED) for (cluster,) in old}
     of = of_snapshots(context.snapshots).among("outcome", list(_OUTCOMES))
-    gaps: dict[str, dict[str, str]] = {}
     rows = context.ask(f"SELECT cluster, table_name, outcome FROM {STATES} WHERE {of}", *of.values)  # noqa: S608  names of ours
     for cluster, table, outcome in tuples(rows):
         gaps.setdefault(cluster, {})[table] = _OUTCOMES[outcome]
@@ -54,7 +56,7 @@ def gaps_of_changes(context: TablesContext, period: Condition) -> Gaps:
     """
     gaps = _outcomes(context)
     first = period.also("problem IS NULL AND previous_snapshot_id IS NULL")
-    of_0_1 = "SELECT snapshot_id FROM snapshots WHERE tables IS NULL"
+    of_0_1 = f"SELECT snapshot_id FROM snapshots WHERE {_OF_0_1}"  # noqa: S608  a text of ours
     added = period.also(f"problem IS NULL AND previous_snapshot_id IN ({of_0_1})").among("table_name", _ADDED)
     for of, reason in ((first, _FIRST), (added, _FIRST), (_hidden(context), _NOTHING_VISIBLE)):
         gaps = _with_reason(context, gaps, of, reason)
@@ -77,7 +79,7 @@ def _with_reason(
 
 def missing_tables(gaps: Gaps) -> set[str]:
     """Return the tables of which a cluster has nothing, because they were skipped, not read or perhaps not visible."""
-    nothing = {_SKIPPED, _FAILED, _NOTHING_VISIBLE}
+    nothing = {_SKIPPED, _FAILED, _NOT_COLLECTED, _NOTHING_VISIBLE}
     return {table for of in gaps.values() for table, reason in of.items() if reason in nothing}
 
 
