@@ -205,6 +205,7 @@ def test_no_right_to_a_producer_id(news: FakeCluster, ask: Ask) -> None:
     done = ask("produce", "news", "--value", "v")
     assert done.code == 1
     assert "CLUSTER_AUTHORIZATION_FAILED" in done.err
+    assert "it needs WRITE on a topic, on brokers before 2.8 IdempotentWrite on the cluster" in done.err
     assert "--acks 1 does not need it" in done.err
 
 

@@ -150,7 +150,9 @@ def _sequences(context: ClusterContext) -> SequenceNumbers:
     except BrokerError as error:
         if error.code != CLUSTER_AUTHORIZATION_FAILED:
             raise
-        hint = "brokers before 2.8 require IdempotentWrite on the cluster for it; --acks 1 does not need it"
+        hint = (
+            "it needs WRITE on a topic, on brokers before 2.8 IdempotentWrite on the cluster; --acks 1 does not need it"
+        )
         raise BrokerError(error.code, error.name, error.api, "a producer id", hint) from error
 
 
