@@ -40,6 +40,12 @@ from kafka_lagoon.cli.terminal import UsageError
         (["kafka", "configs", "broker", "٣", "-b", "localhost:1"], "٣: not the id of a broker"),
         (["kafka", "configs", "broker", "9" * 5_000, "-b", "localhost:1"], f"{'9' * 5_000}: not the id"),
         (["maintain", "--frob"], "unrecognized arguments: --frob; see lagoon maintain --help"),
+        (
+            ["lag", "--topic", "-retry"],
+            "--topic: expected one argument (a value that begins with - is written --topic=VALUE); see lagoon lag --help",
+        ),
+        (["lag", "--topic", "--json"], "--topic: expected one argument; see lagoon lag --help"),
+        (["lag", "--topic"], "--topic: expected one argument; see lagoon lag --help"),
     ],
 )
 def test_a_wrong_word_is_one_line(argv: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,7 @@
 import argparse
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -80,8 +80,18 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise a UsageError for the first fault. Called by argparse."""
-        habit = instead_of_option(self._given, self._actions)
-        raise UsageError([f"{message.removeprefix('argument ')}{habit}; see {self.prog} --help"])
+        hint = instead_of_option(self._given, self._actions) or self._dashed_value(message)
+        raise UsageError([f"{message.removeprefix('argument ')}{hint}; see {self.prog} --help"])
+
+    def _dashed_value(self, message: str) -> str:
+        """A hint if an option lacks its value because that begins with a dash, as names in Kafka may; else empty."""
+        names, _, fault = message.removeprefix("argument ").partition(": ")
+        if fault != "expected one argument":
+            return ""
+        for word, following in pairwise(self._given):
+            if word in names.split("/") and following.startswith("-") and following not in self._option_string_actions:
+                return f" (a value that begins with - is written {word}=VALUE)"
+        return ""
 
 
 def _unformatted(prog: str) -> argparse.HelpFormatter:
