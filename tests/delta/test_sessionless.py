@@ -22,8 +22,8 @@ def _no_settings_of_a_platform(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_a_bucket_whose_jars_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No JVM is left, and Spark opens the warehouse."""
+def test_a_bucket_whose_jars_cannot_be_had(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """No JVM is left, and Spark opens the warehouse; a terminal shows why that takes time."""
 
     def nowhere(_warehouse: str) -> None:
         raise NeedsSession("Hadoop's jars for S3: the registry did not deliver")
@@ -33,8 +33,16 @@ def test_a_bucket_whose_jars_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(log, "_write", None)
     events = io.StringIO()
     log.configure(events)
-    with ExitStack() as stack:
-        assert without_session(stack, settings("warehouse=s3a://bucket/lake"), CLOCK, ()) is None
+    for is_terminal, shown in (
+        (False, ""),
+        (True, "lagoon: starting Spark, which may take a minute: Hadoop's jars for S3"),
+    ):
+        monkeypatch.setattr("sys.stderr.isatty", lambda is_terminal=is_terminal: is_terminal)
+        with ExitStack() as stack:
+            assert without_session(stack, settings("warehouse=s3a://bucket/lake"), CLOCK, ()) is None
+        err = capsys.readouterr().err
+        assert err.startswith(shown)
+        assert err.count("\n") == is_terminal
     assert (
         '"event": "session_needed", "reason": "Hadoop\'s jars for S3: the registry did not deliver"'
         in events.getvalue()

@@ -1,5 +1,6 @@
 """Opens a warehouse in a local folder or in S3 for writing, for runs that need nothing of Spark."""
 
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
@@ -12,6 +13,7 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import NeedsSession
 from kafka_lagoon.settings import Settings
 from kafka_lagoon.tables.table import Table
+from kafka_lagoon.text import printable
 from kafka_lagoon.warehouse_settings import opens_without_session
 
 
@@ -32,5 +34,13 @@ def without_session(
             stack.push(opening.pop_all())
             return warehouse
     except NeedsSession as error:
-        log.info("session_needed", reason=str(error))
+        _say(str(error))
         return None
+
+
+def _say(reason: str) -> None:
+    """Show at a terminal why it takes time; log collectors get an event."""
+    log.info("session_needed", reason=reason)
+    if sys.stderr.isatty():
+        line = f"lagoon: starting Spark, which may take a minute: {printable(reason)}"
+        print(line, file=sys.stderr, flush=True)  # noqa: T201  commands are above this layer
