@@ -33,9 +33,11 @@ _TABLE_FUNCTIONS = _names(
     "sql_keywords stack variant_explode variant_explode_outer"
 )
 # Functions that call Java methods, or open a file that an argument names: of Avro by avroSchemaUrl, of XML by
-# rowValidationXSDPath.
+# rowValidationXSDPath. XPath functions open the file or URL that the DOCTYPE of a document names, and a document may be the
+# value of a record.
 _FUNCTIONS = _names(
-    "reflect java_method try_reflect from_protobuf to_protobuf from_avro schema_of_avro from_xml schema_of_xml"
+    "reflect java_method try_reflect from_protobuf to_protobuf from_avro schema_of_avro from_xml schema_of_xml "
+    "xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string"
 )
 _SUBQUERIES = _names(
     "ArraySubquery Exists FunctionTableSubqueryArgumentExpression LateralSubquery ListQuery ScalarSubquery"
