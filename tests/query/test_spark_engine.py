@@ -57,6 +57,13 @@ def test_both_engines_print_the_same(lake: Path, form: str, capsys: pytest.Captu
     assert sql(lake, capsys, "--engine", "spark", "--format", form, STATEMENT + " NULLS FIRST") == by_duckdb
 
 
+def test_empty_lists_have_elements_without_a_type(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Spark says of them that they are never null, which pyarrow refuses."""
+    statement = "SELECT array() AS a, array(null) AS n, named_struct('x', array()) AS s"
+    code, out, complaint = sql(lake, capsys, "--engine", "spark", "--json", statement)
+    assert (code, out, complaint) == (0, '{"a": [], "n": [null], "s": {"x": []}}\n', "")
+
+
 @pytest.mark.parametrize("zone", ["GMT+1", "America/Sao_Paulo"])
 def test_times_are_utc_in_a_session_of_another_zone(
     spark: SparkSession, lake: Path, zone: str, capsys: pytest.CaptureFixture[str]
@@ -161,6 +168,7 @@ def test_an_older_warehouse_in_a_catalog(older: str, said: str) -> None:
         ("SELECT nope FROM lag_now", "nope"),
         ("SELECT * FROM lag_nwo", "there is no table or view lag_nwo (did you mean lag_now?)"),
         ("SELECT (1", "yntax error"),
+        ("SELECT map() AS m", "a type that Arrow lacks"),
         ("SELECT CAST(group_id AS INT) FROM lag_now", "CAST_INVALID_INPUT"),
         ("SELECT raise_error(concat('boom', chr(10), 'and more')) FROM consumer_lag", "boom"),
         ("DELETE FROM consumer_lag", "runs SELECT and other statements that read"),

@@ -1,5 +1,6 @@
 """Runs SQL over the tables by Spark, wherever the warehouse is: in a folder, an object store or a catalog."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -65,9 +66,13 @@ def _run(warehouse: Warehouse, statement: str, values: Sequence[int | str]) -> R
     try:
         refuse_all_but_a_query(_parsed(warehouse, bound), warehouse.name.split(".") if warehouse.in_catalog else ())
         frame = warehouse.spark.sql(bound)
-        schema = to_arrow_schema(frame.schema, timezone="UTC")
+        # Elements of `array()` have no type but null, and are not nullable, which pyarrow refuses.
+        nullable = StructType.fromJson(json.loads(frame._jdf.schema().asNullable().json()))  # noqa: SLF001
+        schema = to_arrow_schema(nullable, timezone="UTC")
     except JAVA_ERRORS as error:
         raise failed(_words(error)) from error
+    except ValueError as error:  # of pyarrow, as for the keys of `map()`
+        raise failed(f"a column of the result has a type that Arrow lacks: {error}") from error
     return Rows(schema=schema, batches=_batches(frame, schema))
 
 
