@@ -1,8 +1,11 @@
 """`lagoon sql` with Spark: for tables that DuckDB cannot read, or on request."""
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +35,7 @@ from tests.delta.samples import HOUR_MS, NOON_MS, lag_row, snapshot
 from tests.documents import blocks, page
 from tests.effort import first
 
+_CONF = Path(__file__).resolve().parents[2] / "conf"
 _OF_TASKS = ("org.apache.spark.executor.Executor", "org.apache.spark.scheduler.TaskSetManager")
 CLOCK = clock_at(datetime.fromtimestamp(NOON_MS / 1000 + 86_400, UTC))
 STATEMENT = "SELECT group_id, topic, lag, captured_at, snapshot_date FROM lag_now ORDER BY lag"
@@ -296,3 +300,18 @@ def test_commands_say_the_same_by_both_engines(
     by_duckdb = said("duckdb")
     assert by_duckdb[1]
     assert said("spark") == by_duckdb
+
+
+@pytest.mark.long
+def test_rows_that_the_driver_has_no_memory_for(lake: Path) -> None:
+    """A result of one Spark partition that is larger than the heap is an error, and no query that waits for ever."""
+    statement = "SELECT id FROM range(0, 50000000, 1, 2)"
+    command = [sys.executable, "-m", "kafka_lagoon", "sql", "--warehouse", str(lake), "--engine", "spark", statement]
+    environ = {
+        **os.environ,
+        "SPARK_CONF_DIR": str(_CONF),
+        "PYSPARK_SUBMIT_ARGS": "--driver-memory 512m pyspark-shell",
+    }
+    run = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=120)
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr.endswith("lagoon: the JVM that reads and writes the tables has ended\n")
