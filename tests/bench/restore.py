@@ -44,6 +44,9 @@ class _Silent:
     def connected(self, cluster_id: str | None) -> None:
         """Nothing."""
 
+    def begun(self, restore_id: str) -> None:
+        """Nothing."""
+
     def step(self, name: str, items: int) -> None:
         """Nothing."""
 

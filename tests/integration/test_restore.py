@@ -1,5 +1,6 @@
 """Archived records are restored to another cluster, whose consumers then read the same as those of the source."""
 
+import json
 import re
 import shutil
 import time
@@ -250,11 +251,15 @@ def test_some_records_of_some_partitions(kafka: LocalKafka, kafka_392: LocalKafk
 
 @pytest.mark.parametrize("moment", ["before", pytest.param("after", marks=pytest.mark.proof)])
 def test_a_run_that_dies_at_a_commit_goes_on(
-    kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, moment: str, monkeypatch: pytest.MonkeyPatch
+    kafka: LocalKafka, kafka_392: LocalKafka, lake: Path, moment: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Written records that are missing in restore_map are found by their producer id; nothing is doubled or missing."""
-    new = f"drill-{moment}"
-    command = arguments(lake, kafka, kafka_392, "--topics", "drill", "--rename", f"drill={new}", "--with-configs")
+    """Written records that are missing in restore_map are found by their producer id; nothing is doubled or missing.
+
+    The events of both runs have the id of the restore.
+    """
+    new, log = f"drill-{moment}", tmp_path / "log"
+    options = ["--topics", "drill", "--rename", f"drill={new}", "--with-configs", "--log-file", str(log)]
+    command = arguments(lake, kafka, kafka_392, *options)
     real, calls = ProgressStore.commit, iter(range(10))
 
     def dies(store: ProgressStore, progress: Progress, results: Any) -> Progress:
@@ -272,6 +277,10 @@ def test_a_run_that_dies_at_a_commit_goes_on(
     assert done.returncode == 0, done.stderr
     assert "0 records written to 3 partitions, 6,000 with those of earlier runs" in done.stdout
     assert read_all(kafka_392, new)[0] == read_all(kafka, "drill")[0]
+    events = [json.loads(line) for line in log.read_text().splitlines() if "run_finished" in line]
+    assert [event["restore_id"] for event in events] == [
+        done.stdout.partition(": restore ")[2].split(maxsplit=1)[0].rstrip(",:")
+    ] * 2
     check_map(lake, kafka, kafka_392, "drill", new)
 
 

@@ -156,6 +156,10 @@ class OutcomeProgress(Steps):
         """Keep the id of the cluster that has answered."""
         self._outcome.cluster_id = cluster_id
 
+    def begun(self, restore_id: str) -> None:
+        """Keep the id of the restore that has begun."""
+        self._outcome.restore_id = restore_id
+
     def advanced(self, offsets: int, records: int, size: int) -> None:
         """Do nothing: progress within a step is not shown."""
 

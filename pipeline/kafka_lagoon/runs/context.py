@@ -29,6 +29,9 @@ class Progress(Protocol):
     def connected(self, cluster_id: str | None) -> None:
         """The cluster has answered."""
 
+    def begun(self, restore_id: str) -> None:
+        """A restore has begun, or goes on: what it has written stays if it fails now."""
+
     def step(self, name: str, items: int) -> None:
         """A step begins, over about this number of items."""
 

@@ -149,6 +149,7 @@ def _begin_or_continue(run: RestoreRun, confirm: Callable[[RestoreResult], bool]
     plan, progress = last
     if progress.is_finished:
         return _after_finished(run, plan, progress, commits) or _begin(run, confirm, commits)
+    run.steps.begun(plan.restore_id)
     topic_ids = {one.source.topic: one.source.topic_id or NO_ID for one in plan.partitions}
     source = find_source(run, topics_of(plan), topic_ids, plan.source_cluster_id)
     size = memory_bytes(run.limits)
@@ -232,6 +233,7 @@ def _begin(run: RestoreRun, confirm: Callable[[RestoreResult], bool], commits: i
     run.steps.step("topics", len(prepared.actions))
     plan, altered = create_targets(run, prepared, start)
     progress = run.store.begin(plan, start.commits)
+    run.steps.begun(plan.restore_id)
     result = _carry_out(run, source, replace(result, plan=plan, progress=progress, altered=altered))
     if result.progress is None or result.failures:
         return result
