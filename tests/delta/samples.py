@@ -43,6 +43,7 @@ def snapshot(number: int = 1, *facts: object, cluster: str = "default", **publis
     by_class: dict[type[Any], Sequence[object]] = {
         table.row: [fact for fact in facts if isinstance(fact, table.row)] for table in STATE_TABLES
     }
+    published = {"tables": (), **published}  # None is a snapshot of version 0.1.0
     slot_ms = published.pop("slot_ms", NOON_MS + number * HOUR_MS)
     last = row(snapshot_rows.SnapshotRow, slot_ms=slot_ms, started_at_ms=NOON_MS, finished_at_ms=NOON_MS, **published)
     return snapshot_rows.Snapshot(header=header, rows={**by_class, snapshot_rows.SnapshotRow: [last]})

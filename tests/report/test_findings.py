@@ -17,6 +17,7 @@ from kafka_lagoon.report.finding_sections import (
 )
 from kafka_lagoon.report.findings import Finding, Loss, changes_of, findings_of, losses_of, no_estimates_of
 from kafka_lagoon.report.page import RELATIONS
+from kafka_lagoon.report.run_sections import run_section
 from kafka_lagoon.report.scope import Scope, scopes
 from kafka_lagoon.tables.cluster_rows import PartitionRow
 from kafka_lagoon.tables.snapshot_rows import CoverageRow
@@ -94,6 +95,22 @@ def test_what_was_not_seen(scope: Scope) -> None:
     assert (failure.scope, failure.error_name, failure.items) == (CLOSING, "NOT_COORDINATOR", 2)
     assert [(one.api, one.visibility) for one in short_lists_of(scope)] == [("ListGroups", "filtered")]
     assert missing_tables_of(scope) == []
+
+
+def test_a_snapshot_of_the_first_version(tmp_path: Path) -> None:
+    """Version 0.1.0 did not write which tables are complete: it collected none of those that were added since."""
+    made = make_lake(tmp_path, [snapshot(1, status="complete", tables=None), snapshot(2, status="complete")])
+    with opened(made, RELATIONS) as ask:
+        old, new = (scopes(ask, None, NOON_MS + hour * HOUR_MS, 24)[0] for hour in (1, 2))
+        assert ("log_dirs", "not_collected") in missing_tables_of(old)
+        assert "topics" not in dict(missing_tables_of(old))
+        assert missing_tables_of(new) == []
+        shown, of_new = run_section(old), run_section(new)
+    (note,) = [note for note in shown.section.notes if "0.1.0" in note]
+    assert note.startswith("Tables not collected (by version 0.1.0, which took this snapshot): ")
+    text = "version 0.1.0 took the snapshot, and did not look at disks, configs and ACLs"
+    assert [one.text == text for one in shown.concerns if "version" in one.text] == [True]
+    assert not [one for one in of_new.concerns if "version" in one.text]
 
 
 def _loss(group: str, partition: int, left_ms: int | None, lost: int | None = 0) -> Loss:

@@ -52,6 +52,7 @@ _OUTCOMES = {
     "failed": "nothing of what it is made of answered",
     "skipped": "by the setting snapshot.skip_tables",
     "not_offered": "by the brokers, or they are set up without",
+    data.NOT_COLLECTED: "by version 0.1.0, which took this snapshot",
 }
 
 
@@ -141,8 +142,9 @@ def _list_notes(short: Sequence[data.ShortList]) -> Iterator[str]:
 def _table_notes(missing: Sequence[tuple[str, str]]) -> Iterator[str]:
     for outcome, meaning in _OUTCOMES.items():
         names = [name for name, of_table in missing if of_table == outcome]
+        source = "snapshots.tables is null" if outcome == data.NOT_COLLECTED else "table_states.outcome"
         if names:
-            yield f"Tables {outcome.replace('_', ' ')} ({meaning}): {', '.join(names)} (table_states.outcome)."
+            yield f"Tables {outcome.replace('_', ' ')} ({meaning}): {', '.join(names)} ({source})."
 
 
 def _concerns(scope: Scope, short: Sequence[data.ShortList]) -> Iterator[Concern]:
@@ -159,6 +161,10 @@ def _concerns(scope: Scope, short: Sequence[data.ShortList]) -> Iterator[Concern
     if filtered:
         text = f"lists may be short, for permissions are missing: {', '.join(filtered)}"
         yield Concern(level="warning", text=text)
+    if snapshot.is_of_first_version:
+        yield Concern(
+            level="warning", text="version 0.1.0 took the snapshot, and did not look at disks, configs and ACLs"
+        )
     if axis.gaps:
         yield Concern(level="warning", text=f"snapshots are missing: {counted(axis.gaps, 'gap')} in the history")
     if axis.is_short:

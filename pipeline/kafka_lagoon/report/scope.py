@@ -55,12 +55,13 @@ class PublishedSnapshot:
     bytes_in: int
     throttle_ms: int
     completeness: float | None
+    is_of_first_version: bool  # 0.1.0 did not write which tables are complete
 
 
 _COLUMNS = (
     "cluster, cluster_id, snapshot_id, snapshot_date, unix_millis(captured_at), unix_millis(slot), "
     "unix_millis(finished_at), status, kafka_version_range, brokers, topics, partitions, groups, failures, requests, "
-    "bytes_in, throttle_ms, completeness"
+    "bytes_in, throttle_ms, completeness, tables IS NULL"
 )
 
 

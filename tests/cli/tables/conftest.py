@@ -69,7 +69,6 @@ SNAPSHOTS = (
         lag_row("billing", "orders", 0, lag=5),
         topics=2,
         status="complete",
-        tables=(),
     ),
     snapshot(
         2,
@@ -86,7 +85,6 @@ SNAPSHOTS = (
         lag_row(HOSTILE, "orders", 0, lag=-2, records_lost=0),
         topics=2,
         status="complete",
-        tables=(),
     ),
     snapshot(
         3,
@@ -97,7 +95,6 @@ SNAPSHOTS = (
         cluster="second",
         status="partial",
         failures=2,
-        tables=(),
     ),
 )
 

@@ -76,7 +76,7 @@ def test_brokers_come_before_their_partitions(tmp_path: Path, run: Callable[...,
     ]
     brokers = [row(BrokerRow, broker_id=number, is_fenced=number == 2) for number in (1, 2)]
     coverage = row(CoverageRow, api="Metadata", requests=1, answered=1, expected=1, visibility="complete")
-    make_lake(tmp_path, (snapshot(1, *partitions, *brokers, coverage, status="complete", tables=()),))
+    make_lake(tmp_path, (snapshot(1, *partitions, *brokers, coverage, status="complete"),))
     lines = run("health", "-n", "2", "--warehouse", str(tmp_path)).out.splitlines()
     kinds = [line.split()[0] for line in lines[lines.index("count:") + 2 : lines.index("finding:") - 1]]
     assert kinds == ["broker_fenced", "at_min_isr", "offline_replicas", "under_replicated"]

@@ -19,7 +19,7 @@ def _left_out(api: str, visibility: str) -> CoverageRow:
 
 
 def _snapshot(cluster: str, *facts: object, **published: int) -> Snapshot:
-    return snapshot(1, *facts, cluster=cluster, status="complete", tables=(), **published)
+    return snapshot(1, *facts, cluster=cluster, status="complete", **published)
 
 
 SNAPSHOTS = (

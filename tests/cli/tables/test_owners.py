@@ -23,13 +23,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     listed = row(CoverageRow, api="ListGroups", requests=1, answered=1, expected=1, visibility="complete")
     made = (
         snapshot(
-            1,
-            *topics(1, (1, 2)),
-            group("nightly"),
-            lag_row("nightly", "orders", 0, lag=1),
-            topics=1,
-            status="complete",
-            tables=(),
+            1, *topics(1, (1, 2)), group("nightly"), lag_row("nightly", "orders", 0, lag=1), topics=1, status="complete"
         ),
         snapshot(
             2,
@@ -49,9 +43,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
             topics=1,
             groups=4,
             status="complete",
-            tables=(),
         ),
-        snapshot(2, group("late"), lag_row("late", "orders", 0, lag=3), cluster="other", status="complete", tables=()),
+        snapshot(2, group("late"), lag_row("late", "orders", 0, lag=3), cluster="other", status="complete"),
     )
     return make_lake(tmp_path_factory.mktemp("owners"), made)
 
