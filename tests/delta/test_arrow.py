@@ -17,8 +17,18 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_lagoon.delta.arrow import arrow_blocks, arrow_table, parquet_of, rows_with, snapshot_date, table_of
+from kafka_lagoon.delta.arrow import (
+    arrow_blocks,
+    arrow_table,
+    parquet_of,
+    read_table,
+    rows_with,
+    snapshot_date,
+    table_of,
+)
 from kafka_lagoon.delta.files import parquet_bytes
+from kafka_lagoon.delta.storage import Storage
+from kafka_lagoon.errors import TableError
 from kafka_lagoon.tables import cluster_rows, group_rows, security_rows
 from kafka_lagoon.tables.columns import TIMESTAMP, Column
 from kafka_lagoon.tables.schema import HEADER, STATE_TABLES
@@ -181,6 +191,25 @@ def test_text_as_deltalake_stores_it(tmp_path: Path) -> None:
     assert read.to_pylist() == rows.slice(0, 2).to_pylist()
     assert pc.equal(read["topic"], "a").to_pylist() == [True, None]
     assert pa.concat_tables([read, rows]).num_rows == 5
+
+
+@pytest.mark.parametrize("kept", [0, 4, 40, -1])
+def test_a_damaged_file_is_named(tmp_path: Path, kept: int) -> None:
+    """A table has a file for each snapshot, and the error of Parquet does not say which of them it is about."""
+    whole = io.BytesIO()
+    pq.write_table(pa.table({"id": ["a", "b"]}), whole, compression="snappy")
+    content = whole.getvalue()
+    damaged = bytearray(content[:kept])
+    if kept < 0:
+        damaged = bytearray(content)
+        damaged[4:40] = b"x" * 36  # the data, and not the footer
+    path = tmp_path / "one.parquet"
+    path.write_bytes(damaged)
+    storage = Storage(jvm=None, conf=None)
+    with pytest.raises(TableError, match=rf"^file:{path} cannot be read: "):
+        read_table(storage, f"file:{path}")
+    path.write_bytes(content)
+    assert read_table(storage, f"file:{path}", ["id"])["id"].to_pylist() == ["a", "b"]
 
 
 def test_rows_with_a_value_are_counted_in_all_row_groups() -> None:

@@ -270,10 +270,10 @@ def test_logs_and_files_are_read_once_for_many_topics(monkeypatch: pytest.Monkey
     kernel = SimpleNamespace(
         described_files=described_files,
         files=lambda *given: [file.url for file in described_files(*given)],
-        storage=SimpleNamespace(read=lambda url: read.append(url) or url),
+        storage=None,
     )
     warehouse = SimpleNamespace(kernel=kernel, state_to_read=lambda table: loaded.append(table.name) or table.name)
-    monkeypatch.setattr(archived, "table_of", lambda url, *_: tables[url])
+    monkeypatch.setattr(archived, "read_table", lambda _, url: read.append(url) or tables[url])
     results = find_archived(cast("Any", warehouse), "cluster-id", topics, {})
     assert [(one.topic, one.partitions[0].from_offset, one.partitions[0].to_offset) for one in results] == [
         (topic, 0, 30) for topic in topics

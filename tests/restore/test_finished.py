@@ -194,15 +194,14 @@ def test_files_that_several_topics_are_in_are_read_once(monkeypatch: pytest.Monk
         {"restore_id": "r", "target_cluster_id": "new-id", "target_topic": name, "target_topic_id": "id"}
         for name in topics
     ]
-    storage = SimpleNamespace(read=lambda url: read.append(url) or url)
     files = [
         DescribedFile(url=url, size=1, rows=1, least={"target_topic": least}, greatest={"target_topic": greatest})
         for url, least, greatest in (("a", "t0", "t4"), ("b", "a", "t2"), ("others", "t5", "z"))
     ]
     requests = list[Any]()
-    kernel = SimpleNamespace(described_files=lambda *given: requests.append(given) or files, storage=storage)
+    kernel = SimpleNamespace(described_files=lambda *given: requests.append(given) or files, storage=None)
     warehouse = cast("Any", SimpleNamespace(kernel=kernel, state=lambda _: None))
-    monkeypatch.setattr(finished, "table_of", lambda *_: pa.Table.from_pylist(rows))
+    monkeypatch.setattr(finished, "read_table", lambda _, url, *__: read.append(url) or pa.Table.from_pylist(rows))
     assert earlier_restores(warehouse, "new-id", topics) == dict.fromkeys(topics, "r")
     assert read == ["a", "b"]
     assert len(requests) == 1
@@ -222,8 +221,8 @@ def test_an_earlier_restore_into_another_topic_of_the_name(monkeypatch: pytest.M
         )
     ]
     file = DescribedFile(url="a", size=1, rows=1, least={"target_topic": "a"}, greatest={"target_topic": "z"})
-    kernel = SimpleNamespace(described_files=lambda *_: [file], storage=SimpleNamespace(read=lambda url: url))
+    kernel = SimpleNamespace(described_files=lambda *_: [file], storage=None)
     warehouse = cast("Any", SimpleNamespace(kernel=kernel, state=lambda _: None))
-    monkeypatch.setattr(finished, "table_of", lambda *_: pa.Table.from_pylist(rows))
+    monkeypatch.setattr(finished, "read_table", lambda *_: pa.Table.from_pylist(rows))
     assert earlier_restores(warehouse, "new-id", {"b": "id", "a": "id"}) == {"a": "2", "b": "3"}
     assert earlier_restores(warehouse, "new-id", {"a": None}) == {"a": "5"}

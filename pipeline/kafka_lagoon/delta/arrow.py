@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafka_lagoon.delta.files import Statistics, merged, parquet_writer, statistics_of
+from kafka_lagoon.delta.storage import Storage
+from kafka_lagoon.errors import TableError
 from kafka_lagoon.tables.columns import TIMESTAMP, Column
 from kafka_lagoon.tables.row_columns import Chosen, Difference, Runs, blocks, column_of
 from kafka_lagoon.tables.schema import HEADER
@@ -107,6 +109,15 @@ def table_of(parquet: bytes, columns: list[str] | None = None) -> pa.Table:
         if kind != field.type:
             rows = rows.set_column(place, field.name, rows[field.name].cast(kind))
     return rows
+
+
+def read_table(storage: Storage, url: str, columns: list[str] | None = None) -> pa.Table:
+    """The rows of a Parquet file of a table; TableError names a file that cannot be read, among thousands of others."""
+    data = storage.read(url)
+    try:
+        return table_of(data, columns)
+    except (OSError, pa.ArrowException) as error:
+        raise TableError(f"{url} cannot be read: {error}") from error
 
 
 def rows_with(parquet: bytes, column: str, value: str) -> int:

@@ -166,7 +166,7 @@ def _rewritten(
                 parquet = _opened(data)
                 counts.append(parquet.metadata.num_rows)
                 yield from _row_groups(parquet, schema, kept)
-            except ArrowException as error:
+            except (OSError, ArrowException) as error:
                 raise TableError(f"{url} cannot be read: {error}") from error
 
     with parquet_writer(sink, schema) as writer:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.arrow import table_of
+from kafka_lagoon.delta.arrow import read_table
 from kafka_lagoon.delta.compact import CHANGE_DATA_FEED, ROW_TRACKING, has_row_ids, is_switched_on, keep_rows
 from kafka_lagoon.delta.files import LiveFile
 from kafka_lagoon.delta.log_files import removed_since
@@ -214,7 +214,7 @@ class OldRows:
         return [row for file in files for row in self._rows[file.path]]
 
     def _read(self, url: str) -> Sequence[PublishedSnapshot]:
-        arrow = table_of(self._warehouse.kernel.storage.read(url))
+        arrow = read_table(self._warehouse.kernel.storage, url)
         arrow = arrow.select([name for name in _COLUMNS if name in arrow.column_names])
         captured = arrow["captured_at"].cast(TIMESTAMP)  # Spark may write INT96
         rows, places = arrow.drop_columns(["captured_at"]).to_pylist(), dict[StoredRows, StoredRows]()
@@ -227,8 +227,7 @@ class OldRows:
         location, kept = self._warehouse.locations[table.name], pa.array(ids, pa.string())
         count = 0
         for file in files:
-            data = self._warehouse.kernel.storage.read(file.url(location))
-            column = table_of(data, ["snapshot_id"])["snapshot_id"]
+            column = read_table(self._warehouse.kernel.storage, file.url(location), ["snapshot_id"])["snapshot_id"]
             count += len(column) - (pc.sum(pc.is_in(column, value_set=kept)).as_py() or 0)
         return count
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, rows_with, snapshot_date, table_of
+from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, read_table, rows_with, snapshot_date
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.foreign_commits import CLOCKS_DIFFER_MS, Commit, commits_between, contradiction
 from kafka_lagoon.delta.kernel import Fence, State
@@ -132,8 +132,8 @@ def stored_tables(lock: SnapshotLock, day_of_ms: int) -> Mapping[str, StoredTabl
     day = _instant(day_of_ms).date()
     urls = lock.warehouse.kernel.files(lock.history, {"cluster": lock.cluster, SNAPSHOT_DATE: day})
     for url in sorted(urls, reverse=True):
-        data = lock.warehouse.kernel.storage.read(url)
-        arrow = _filtered(table_of(data, ["cluster", "captured_at", "tables"]), {"cluster": lock.cluster})
+        stored = read_table(lock.warehouse.kernel.storage, url, ["cluster", "captured_at", "tables"])
+        arrow = _filtered(stored, {"cluster": lock.cluster})
         if arrow.num_rows:
             row = max(arrow.to_pylist(), key=lambda row: row["captured_at"])
             filled = {one["table_name"] for one in row.get("tables") or () if one["row_count"]}
@@ -289,9 +289,8 @@ def _rows(
     warehouse: Warehouse, state: State, wanted: Mapping[str, str | datetime], columns: tuple[str, ...]
 ) -> pa.Table:
     """The rows of a table with all values `wanted`, from files that may hold such rows."""
-    names = [*wanted, *columns]
-    files = [warehouse.kernel.storage.read(url) for url in warehouse.kernel.files(state, wanted)]
-    tables = [_filtered(table_of(data, names), wanted) for data in files]
+    names, storage = [*wanted, *columns], warehouse.kernel.storage
+    tables = [_filtered(read_table(storage, url, names), wanted) for url in warehouse.kernel.files(state, wanted)]
     return pa.concat_tables(tables, promote_options="default") if tables else pa.table({name: [] for name in names})
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_lagoon.delta.arrow import table_of
+from kafka_lagoon.delta.arrow import read_table
 from kafka_lagoon.delta.files import DescribedFile
 from kafka_lagoon.delta.kernel import State
 from kafka_lagoon.delta.s3_access import S3Access
@@ -222,7 +222,7 @@ def _rows(
     for file in warehouse.kernel.described_files(warehouse.state_to_read(table), of_one_value):
         if not all(may_have_one(file, name, values) for name, values in in_order.items()):
             continue
-        arrow: pa.Table = table_of(warehouse.kernel.storage.read(file.url))
+        arrow: pa.Table = read_table(warehouse.kernel.storage, file.url)
         for name, values in in_order.items():
             arrow = arrow.filter(pc.is_in(arrow[name], value_set=pa.array(values, pa.string())))
         present = [name for name in columns if name in arrow.column_names]

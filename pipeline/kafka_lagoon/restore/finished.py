@@ -6,7 +6,7 @@ Restores from other warehouses cannot be recognized: their records are like thos
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from kafka_lagoon.delta.arrow import table_of
+from kafka_lagoon.delta.arrow import read_table
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.fetch.range_history import TRUNCATED
 from kafka_lagoon.frozen import frozen
@@ -131,7 +131,7 @@ def earlier_restores(
     for file in kernel.described_files(state, {"target_cluster_id": target_cluster_id}):
         if not may_have_one(file, "target_topic", names):
             continue
-        for row in table_of(kernel.storage.read(file.url), _WRITTEN).to_pylist():
+        for row in read_table(kernel.storage, file.url, _WRITTEN).to_pylist():
             name, topic_id = row["target_topic"], row["target_topic_id"]
             is_same = name in topics and (None in (topics[name], topic_id) or topics[name] == topic_id)
             if is_same and row["target_cluster_id"] == target_cluster_id:

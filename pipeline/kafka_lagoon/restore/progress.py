@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.arrow import table_of
+from kafka_lagoon.delta.arrow import read_table
 from kafka_lagoon.delta.file_names import file_name
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.kernel import Fence
@@ -190,7 +190,7 @@ class ProgressStore:
         results: dict[TopicPartition, list[OffsetRange]] = {}
         state = self.warehouse.state(RESTORE_MAP.name)
         for url in self.warehouse.kernel.files(state, {"restore_id": restore_id}):
-            arrow = table_of(self.warehouse.kernel.storage.read(url), _RANGE)
+            arrow = read_table(self.warehouse.kernel.storage, url, _RANGE)
             for row in arrow.to_pylist():
                 if row["restore_id"] == restore_id:
                     key = TopicPartition(row["target_topic"], row["target_partition"])
@@ -202,7 +202,7 @@ class ProgressStore:
         """The last receipt of each partition of a restore."""
         last: dict[TopicPartition, RestoreReceiptRow] = {}
         for url in self.warehouse.kernel.files(self.warehouse.state(RESTORE_RECEIPTS.name), {"restore_id": restore_id}):
-            for row in _receipts(table_of(self.warehouse.kernel.storage.read(url))):
+            for row in _receipts(read_table(self.warehouse.kernel.storage, url)):
                 key = TopicPartition(row.target_topic, row.target_partition)
                 if row.restore_id == restore_id and (key not in last or last[key].checked_at_ms <= row.checked_at_ms):
                     last[key] = row

@@ -2,7 +2,7 @@
 
 import re
 
-from kafka_lagoon.delta.arrow import table_of
+from kafka_lagoon.delta.arrow import read_table
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.fetch.range_history import unnamed_ids
@@ -19,7 +19,7 @@ def matching_topics(warehouse: Warehouse, cluster: str, pattern: str) -> list[st
     """
     compiled, archived = re.compile(pattern), set[tuple[str | None, str, str]]()
     for file in warehouse.kernel.described_files(warehouse.state_to_read(RECORD_RANGES), {}):
-        arrow = table_of(warehouse.kernel.storage.read(file.url))
+        arrow = read_table(warehouse.kernel.storage, file.url)
         for row in arrow.select([name for name in _NAMES if name in arrow.column_names]).to_pylist():
             archived.add((row.get("cluster"), row["cluster_id"], row["topic"]))
     ids = {cluster_id for name, cluster_id, _ in archived if cluster in (name, cluster_id)}
