@@ -180,7 +180,10 @@ class KafkaSettings:
     )
     request_timeout_ms: Whole = _setting(30_000, gt=0, le=LONGEST_MS, description="Longest wait for one response.")
     socket_connection_setup_timeout_ms: Whole = _setting(
-        10_000, gt=0, le=LONGEST_MS, description="Longest wait for one connection."
+        10_000,
+        gt=0,
+        le=LONGEST_MS,
+        description="Longest wait for one connection; at first two seconds while there are others to try.",
     )
     default_api_timeout_ms: Whole = _setting(
         60_000,

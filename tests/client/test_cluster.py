@@ -10,7 +10,7 @@ import pytest
 
 from kafka_lagoon.admin.offsets import HIGH_WATERMARK, list_offsets
 from kafka_lagoon.client import cluster as cluster_module
-from kafka_lagoon.client.broker import Call
+from kafka_lagoon.client.broker import Broker, Call
 from kafka_lagoon.client.cluster import CREATES_NOTHING, Cluster, metadata_request
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Deadline
@@ -122,6 +122,30 @@ def test_a_silent_bootstrap_server_costs_little(
     assert cluster.refresh(None, Deadline.after(CLOCK, 30_000)).topics
     assert time.monotonic() - started < BUDGET_S
     assert cluster.answered_by == cluster.brokers[2].address
+
+
+def test_silence_everywhere_leaves_half_of_the_time(
+    state: FakeCluster, connect: Callable[..., Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of many silent brokers would have two seconds, and none of the slow ones the time of a connection."""
+    cluster, remaining = connect(default_api_timeout_ms=3_000), list[float]()
+    for number in range(4, 40):
+        cluster.brokers[number] = cluster._broker(number, "127.0.0.1", cluster.brokers[1].port)
+    for broker in cluster.brokers.values():
+        broker.close()
+    state.faults.append(Fault(None, Hang(), times=1_000))
+    ask = Broker.ask
+    deadline = Deadline.after(CLOCK, 3_000)
+
+    def counted(broker: Broker, *given: Any) -> object:
+        remaining.append(deadline.remaining())
+        return ask(broker, *given)
+
+    monkeypatch.setattr(Broker, "ask", counted)
+    with pytest.raises(ConnectionFailed, match="no answer within"):
+        cluster.refresh(None, deadline)
+    assert 1 < remaining[0] < 2
+    assert sum(broker.failing for broker in cluster.brokers.values()) < 10  # the others were not tried
 
 
 def test_slow_connections_have_their_time_after_all(

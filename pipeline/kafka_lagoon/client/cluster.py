@@ -250,16 +250,22 @@ class Cluster:
         raise self._unreachable(failures)
 
     def _open_any(self, deadline: Deadline, other_than: Collection[str]) -> None:
-        """Open a connection to the first broker that soon accepts one; those before it are asked last."""
+        """Open a connection to the first broker that soon accepts one; those before it are asked last.
+
+        If none does so, half of the time is left for slow ones.
+        """
+        trying = deadline.half()
         for broker in self._candidates(other_than)[:-1]:
             started = self.clock.monotonic()
             try:
-                broker.open(deadline.within(_SOON_MS))
+                broker.open(trying.within(_SOON_MS))
             except AuthenticationFailed:
                 raise  # the others would refuse us too, and may count how often
             except (ConnectionFailed, UnsupportedVersion, WireError, BrokerError) as failure:
                 self.unreachable.learn(broker.address, [failure], started, deadline.budget_ms)
             else:
+                break
+            if trying.passed():
                 break
 
     def ask_brokers(
