@@ -54,7 +54,7 @@ def test_commits_are_translated() -> None:
     offsets = PartitionMap(ranges=(OffsetRange(100, 0, 10),), source_end=110, target_start=0)
     target = TopicPartition("copy", 0)
     restored = {TopicPartition("orders", 0): RestoredPartition(topic_id="id", target=target, offset_map=offsets)}
-    with saved(committed_offsets_published=rows[::-1]) as ask:  # tables have no order
+    with saved(committed_offsets_published=rows[::-1], consumer_lag_published=[]) as ask:  # tables have no order
         done, failed = translated(saved_commits(ask, "s1", {"orders"}), restored)
     assert [(one.group_id, one.target, one.committed_offset, one.metadata, one.position) for one in done] == [
         ("a", target, 5, "x", Position.RECORD),
@@ -78,7 +78,8 @@ def test_commits_of_partitions_that_are_left_out() -> None:
         )
     }
     nothing = cast("Any", None)  # without a commit to make, the target is not asked
-    with saved(committed_offsets_published=[_commit("a", 1, 5), _commit("a", 2, 5)]) as ask:
+    rows = [_commit("a", 1, 5), _commit("a", 2, 5)]
+    with saved(committed_offsets_published=rows, consumer_lag_published=[]) as ask:
         for numbers, left in (((0,), []), ((0, 2), [2])):
             request = RestoreRequest(from_cluster="a", to_cluster="b", partitions={"orders": numbers})
             made = commits(ask, "s1", request, {"orders"}, restored, nothing, nothing)
@@ -91,9 +92,33 @@ def test_commits_of_a_topic_without_a_restored_partition() -> None:
     """They are named like those of a topic of which some partitions are restored."""
     nothing = cast("Any", None)
     request = RestoreRequest(from_cluster="a", to_cluster="b")
-    with saved(committed_offsets_published=[_commit("a", 1, 5), _commit("a", 0, 5, topic="payments")]) as ask:
+    rows = [_commit("a", 1, 5), _commit("a", 0, 5, topic="payments")]
+    with saved(committed_offsets_published=rows, consumer_lag_published=[]) as ask:
         made = commits(ask, "s1", request, {"orders"}, {}, nothing, nothing)
     assert (made.actions, made.notes) == ([], ["group a: no offset for orders-1: NOT_RESTORED"])
+
+
+def test_start_offsets_of_share_groups_are_named() -> None:
+    """A restore sets none of them, so it is not complete; a partition that a share group has not read from has none."""
+    nothing = cast("Any", None)
+    request = RestoreRequest(from_cluster="a", to_cluster="b")
+    lags = [
+        _commit("s", 0, None, group_type="share", share_start_offset=5),
+        _commit("s", 1, None, group_type="share", problem="SHARE_NOT_STARTED"),
+        _commit("s", 2, None, group_type="share", problem="GROUP_AUTHORIZATION_FAILED"),
+        _commit("s", 0, None, group_type="share", topic="payments"),
+        _commit("s", 3, None, group_type="share", snapshot_id="s2"),
+        _commit("a", 0, None, group_type="classic", problem="NO_COMMIT"),
+    ]
+    with saved(committed_offsets_published=[], consumer_lag_published=lags) as ask:
+        made = commits(ask, "s1", request, {"orders"}, {}, nothing, nothing)
+    assert (made.actions, made.notes) == (
+        [],
+        [
+            "group s: no offset for orders-0: SHARE_GROUP",
+            "group s: no offset for orders-2: GROUP_AUTHORIZATION_FAILED",
+        ],
+    )
 
 
 def test_only_groups_that_stand_elsewhere_are_set(state: FakeCluster, connect: Callable[[], Cluster]) -> None:

@@ -16,8 +16,8 @@ from kafka_lagoon.restore.offset_map import PartitionMap, Position
 from kafka_lagoon.restore.saved_rows import rows_of
 from kafka_lagoon.topic_partition import TopicPartition
 
-VIEWS = ("committed_offsets_published",)  # tables and views that `saved_commits` reads
-NOT_RESTORED, OTHER_TOPIC = "NOT_RESTORED", "TOPIC_RECREATED"
+VIEWS = ("committed_offsets_published", "consumer_lag_published")  # tables and views that `saved_commits` reads
+NOT_RESTORED, OTHER_TOPIC, SHARE_GROUP = "NOT_RESTORED", "TOPIC_RECREATED", "SHARE_GROUP"
 
 
 @frozen
@@ -56,18 +56,28 @@ class TranslatedCommit:
 
 @frozen
 class Untranslated:
-    """A commit without an offset in the target, and the reason: NOT_RESTORED, TOPIC_RECREATED, or a failure to read it."""
+    """A commit without an offset in the target, and the reason: one of those above, or a failure to read it."""
 
     saved: SavedCommit
     problem: str
 
 
 def saved_commits(ask: Ask, snapshot_id: str, topics: Collection[str]) -> list[SavedCommit]:
-    """The commits of a published snapshot on these topics, ordered by group and partition."""
+    """The commits of a published snapshot on these topics, ordered by group and partition.
+
+    Share groups have start offsets instead, in the table of lag: these are commits without an offset, with the reason.
+    """
+    commits, lags = VIEWS
     rows = rows_of(
         ask,
-        "SELECT group_id, topic, topic_id, partition, committed_offset, metadata, problem "  # noqa: S608  a view of ours
-        f"FROM {VIEWS[0]} WHERE snapshot_id = ? ORDER BY group_id, topic, partition",
+        f"""
+        SELECT group_id, topic, topic_id, partition, committed_offset, metadata, problem
+        FROM {commits} WHERE snapshot_id = ?
+        UNION ALL
+        SELECT group_id, topic, topic_id, partition, NULL, NULL, coalesce(problem, '{SHARE_GROUP}')
+        FROM {lags} WHERE snapshot_id = ? AND group_type = 'share' AND coalesce(problem, '') <> 'SHARE_NOT_STARTED'
+        ORDER BY group_id, topic, partition""",  # noqa: S608  views of ours
+        snapshot_id,
         snapshot_id,
     )
     return [SavedCommit(**row) for row in rows if row["topic"] in topics]
