@@ -190,6 +190,9 @@ def test_log_dirs(administered: Administered, hand: Hand) -> None:
     assert (elsewhere.code, "stored-1 on broker 2: DescribeLogDirs" in elsewhere.beside) == (1, True)
     unknown = hand.run("move-replica", "stored", "--broker", "2", "--to", "/no/such/directory")
     assert (unknown.code, "LOG_DIR_NOT_FOUND" in unknown.beside) == (1, True)
+    # Brokers take a directory only as they name it; they cannot validate a move, so the dry run compares the names.
+    validated = hand.run("move-replica", "stored:0", "--broker", "2", "--to", f"{before}/", confirm="--dry-run")
+    assert (validated.code, "LOG_DIR_NOT_FOUND (it has /" in validated.beside) == (1, True)
 
 
 def _directories(administered: Administered, topic: str, partition: int) -> set[str]:

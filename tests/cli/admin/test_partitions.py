@@ -150,3 +150,14 @@ def test_replicas_are_moved_to_another_directory(state: FakeCluster, server: str
     capsys.readouterr()
     assert main([*call, "wide:0,1"]) == 1
     assert "wide-1" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("topic_apis")
+@pytest.mark.parametrize("confirm", ["--dry-run", "--yes"])
+def test_a_replica_goes_only_to_a_directory_of_its_broker(
+    confirm: str, state: FakeCluster, server: str, capsys: Output
+) -> None:
+    """Brokers cannot validate a move, and take a directory only as they name it."""
+    assert main(["admin", "move-replica", "orders:0", "--broker", "1", "--to", "/b/", "-b", server, confirm]) == 1
+    assert "broker 1, /b/: AlterReplicaLogDirs: LOG_DIR_NOT_FOUND (it has /a, /b)" in capsys.readouterr().err
+    assert not state.log_dirs

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_lagoon.admin.brokers import no_broker, registered_brokers
-from kafka_lagoon.admin.log_dirs import Replica, replica_places
+from kafka_lagoon.admin.log_dirs import Replica, describe_log_dirs, replica_places
 from kafka_lagoon.admin.reassignments import list_reassignments
 from kafka_lagoon.apply.action import Guard
 from kafka_lagoon.apply.kinds.moves import cancel, move_replica, placements, reassign
@@ -20,7 +20,7 @@ from kafka_lagoon.cli.command import Command
 from kafka_lagoon.cli.kafka.command import ClusterContext
 from kafka_lagoon.cli.permissions import MOVES
 from kafka_lagoon.cli.planned_actions import PlannedActions
-from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.client.failures import Failure, Scope, own_failure
 from kafka_lagoon.errors import ConfigError
 from kafka_lagoon.integers import MOST_INT32
 from kafka_lagoon.topic_partition import TopicPartition
@@ -213,8 +213,21 @@ def _plan_move(context: ClusterContext) -> PlannedActions:
     ]
     gathered = replica_places(context.cluster, replicas, context.deadline)
     wanted = (move_replica(replica, place, context.options.to) for replica, place in gathered.answers.items())
+    actions = [action for action in wanted if action]
     failures = [*selection.failures, *gathered.failures.values()]
-    return PlannedActions(actions=[action for action in wanted if action], failures=failures)
+    if actions and (unknown := _unknown_directory(context, broker_id, context.options.to)):
+        return PlannedActions(actions=[], failures=[*failures, unknown])
+    return PlannedActions(actions=actions, failures=failures)
+
+
+def _unknown_directory(context: ClusterContext, broker_id: int, log_dir: str) -> Failure | None:
+    """Why nothing can be moved there: brokers cannot validate a move, so a dry run shows only what is found here."""
+    answer = describe_log_dirs(context.cluster, [broker_id], context.deadline).answers.get(broker_id)
+    known = sorted(one.log_dir for one in answer.results) if answer else [log_dir]
+    if log_dir in known:
+        return None
+    message = f"it has {', '.join(known)}"
+    return own_failure("AlterReplicaLogDirs", Scope.of_log_dir(broker_id, log_dir), "LOG_DIR_NOT_FOUND", message)
 
 
 def _named(wanted: Sequence[Selected]) -> set[TopicPartition]:
