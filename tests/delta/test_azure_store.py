@@ -1,6 +1,8 @@
 """Tables in Azure, on Azurite: two writers never make the same version, and no writer makes two of one commit."""
 
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -13,6 +15,7 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.delta.java_classes import OBJECT_LOG_STORE
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
 from kafka_lagoon.delta.open_warehouse import at_path, open_warehouse
+from kafka_lagoon.delta.storage import Storage, is_unreachable
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.sandbox.kafka import LocalKafka
 from tests.azure_store import CONTAINER, ROOT, AzureStore, azure_store, reach_azure
@@ -63,6 +66,30 @@ def test_a_lost_answer_is_no_conflict(spark: SparkSession, store: AzureStore) ->
     with pytest.raises(TableError, match="FileAlreadyExistsException"):
         storage.write_whole(commit, "another's")
     assert storage.read(commit) == b"ours\n"
+
+
+def test_a_silent_store_is_not_asked_again(spark: SparkSession, store: AzureStore) -> None:  # noqa: ARG001  brings the jar
+    """A file that could not be written because no request had an answer is not looked for, which would take as long again."""
+    conf = at_path(spark, a_lake()).kernel.storage.conf
+    with socket.create_server(("127.0.0.1", 0), backlog=16) as silent:
+        quick = spark._jvm.org.apache.hadoop.conf.Configuration(conf)
+        for name, value in {
+            "abfs.endpoint": f"127.0.0.1:{silent.getsockname()[1]}",
+            "createRemoteFileSystemDuringInitialization": "false",
+            "http.read.timeout": "300",
+            "io.retry.max.retries": "1",
+        }.items():
+            quick.set(f"fs.azure.{name}", value)
+        storage = Storage(jvm=spark._jvm, conf=quick)
+        with pytest.raises(TableError, match=r"^abfs://silent@.* cannot be written: .*Read timed out") as raised:
+            storage.write(f"{ROOT.replace(CONTAINER, 'silent', 1)}/file", b"rows")
+        assert is_unreachable(raised.value.__cause__)
+        silent.settimeout(0)
+        requests = 0
+        with suppress(BlockingIOError):
+            while silent.accept():
+                requests += 1
+        assert requests == 1 + int(quick.get("fs.azure.io.retry.max.retries"))
 
 
 def test_a_checkpoint_that_fails_beside_another(spark: SparkSession, store: AzureStore) -> None:  # noqa: ARG001  as above

@@ -26,6 +26,7 @@ def test_gaps_are_filled(spark: SparkSession) -> None:
     assert spark.conf.get("spark.ui.enabled") == "false"
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     assert hadoop.get("fs.azure.metrics.collection.enabled") == "false"
+    assert hadoop.get("fs.azure.io.retry.max.retries") == "12"
     assert hadoop.get("fs.s3a.input.stream.type") == "classic"
     assert hadoop.get("fs.s3a.retry.throttle.limit") == "9"
     few = gaps(SparkConf(loadDefaults=False), "ours")  # the tests' session has fewer cores
@@ -36,10 +37,11 @@ def test_gaps_are_filled(spark: SparkSession) -> None:
 
 def test_what_is_configured_stands() -> None:
     """Settings of spark-submit or spark-defaults.conf are not changed, including the name; the master is never set."""
-    conf = SparkConf(loadDefaults=False).setAppName("theirs").set("spark.sql.shuffle.partitions", "7")
+    theirs = {"spark.sql.shuffle.partitions": "7", "spark.hadoop.fs.azure.io.retry.max.retries": "30"}
+    conf = SparkConf(loadDefaults=False).setAppName("theirs").setAll(list(theirs.items()))
     filled = gaps(conf, "ours")
     assert filled["spark.sql.session.timeZone"] == "UTC"
-    assert not filled.keys() & {"spark.app.name", "spark.sql.shuffle.partitions", "spark.master"}
+    assert not filled.keys() & {"spark.app.name", "spark.master", *theirs}
     assert gaps(SparkConf(loadDefaults=False).setAppName("pyspark-shell"), "ours")["spark.app.name"] == "ours"
 
 

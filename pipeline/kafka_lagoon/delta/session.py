@@ -44,6 +44,9 @@ _GAPS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # INT96 ends in 2262 for deltalake, DuckDB and Polars
     # The counts of reads that Hadoop 3.5 keeps for itself fail where two threads read files (NullPointerException).
     "spark.hadoop.fs.azure.metrics.collection.enabled": "false",
+    # Hadoop repeats a request 30 times: 11 minutes for a store that is busy, 26 for one that is silent. 12 repetitions take
+    # 3 and 10. For Google's it repeats requests for a minute at most, and has no setting.
+    "spark.hadoop.fs.azure.io.retry.max.retries": "12",
     **{f"spark.hadoop.{name}": value for name, value in S3_GAPS.items()},
     "spark.sql.python.filterPushdown.enabled": "true",  # format("lagoon") gets filters
     "spark.sql.shuffle.partitions": "2",

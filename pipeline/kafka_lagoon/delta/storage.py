@@ -32,6 +32,7 @@ _UNREACHABLE = (
     "ConnectException",
     "ConnectTimeoutException",
     "AWSApiCallTimeoutException",  # eight times a minute without an answer
+    "InvalidAbfsRestOperationException",  # of Azure's: no request had an answer
     "NoRouteToHostException",
     "UnknownHostException",
 )
@@ -367,7 +368,7 @@ def is_java(error: Exception, name: str) -> bool:
 
 
 def is_unreachable(error: BaseException | None) -> bool:
-    """True for an exception of Java about a store that does not answer: s3a tries for minutes, with each request again."""
+    """True for an exception of Java about a store that does not answer: s3a and abfs try for minutes at each request."""
     return isinstance(error, Exception) and any(is_java(error, name) for name in _UNREACHABLE)
 
 
