@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock, Mock
+from uuid import uuid4
 
 import pytest
 from py4j.protocol import Py4JJavaError
@@ -26,9 +27,26 @@ from tests.delta.samples import lag_row, snapshot
 from tests.delta.test_publish import publish_once
 from tests.effort import first
 from tests.java_gateway import java_gateway
+from tests.object_store import BUCKET, ObjectStore
 from tests.warehouses import settings
 
 BY_NAME = {table.name: table for table in TABLES}
+
+
+def test_a_busy_store_is_asked_once(spark: SparkSession, bucket: ObjectStore) -> None:
+    """A store that stays busy ends the first request for a table, and not its fourth: the file system repeats each for minutes."""
+    conf, name = spark.sparkContext._jsc.hadoopConfiguration(), f"busy-{uuid4().hex}"
+    given = {option.removeprefix(f"fs.s3a.bucket.{BUCKET}."): value for option, value in bucket.hadoop().items()}
+    for option, value in (given | {"attempts.maximum": "1", "retry.throttle.limit": "1"}).items():
+        conf.set(f"fs.s3a.bucket.{name}.{option}", value)
+    bucket.request("PUT", f"/{name}")
+    place = settings(f"warehouse=s3a://{name}/lake")
+    before = len(bucket.requests())
+    with bucket.refusing(1), pytest.raises(TableError, match=rf"^s3a://{name}/lake/snapshots cannot be read: .*503"):
+        find_warehouse(spark, place)
+    requests = bucket.requests()[before:]
+    assert requests
+    assert not [one.path for one in requests if "_last_checkpoint" in one.path]
 
 
 @pytest.mark.parametrize("name", first(["naïve a'b`c", "with space", "percent%41"]))

@@ -76,6 +76,10 @@ def in_catalog(spark: SparkSession, catalog: str, schema: str) -> Warehouse:
 def find_warehouse(spark: SparkSession, settings: Settings) -> Warehouse:
     """Find the warehouse that settings name, for reading; TableError if no run has created its tables."""
     warehouse = _warehouse(spark, settings)
+    # Whether the store answers: the Kernel asks three times for a table's newest checkpoint, which may take minutes each time.
+    storage, location = warehouse.kernel.storage, warehouse.locations["snapshots"]
+    if storage.local(location) is None:
+        storage.exists(location)
     warehouse.state("snapshots")
     return warehouse
 
