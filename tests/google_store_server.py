@@ -23,12 +23,19 @@ class Batching:
 
     def __init__(self, application: Any) -> None:
         self._application, self._client = application, Client(application)
+        self._busy = 0  # batches that are still to be refused
 
     def __call__(self, environ: dict[str, Any], respond: Callable[..., Any]) -> Iterable[bytes]:
+        if environ["PATH_INFO"].startswith("/busy/"):
+            self._busy = int(environ["PATH_INFO"].removeprefix("/busy/"))
+            return Response()(environ, respond)
         if not environ["PATH_INFO"].startswith("/batch/"):
             answer: Iterable[bytes] = self._application(environ, respond)
             return answer
         request = Request(environ)
+        if self._busy:
+            self._busy -= 1
+            return Response("busy", 503)(environ, respond)
         head = f"Content-Type: {request.content_type}\r\n\r\n".encode()
         parts = BytesParser().parsebytes(head + request.get_data()).get_payload()
         body = b"".join(map(self._answered, parts)) + f"--{_BOUNDARY}--\r\n".encode()

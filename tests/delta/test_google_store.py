@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from kafka_lagoon.delta.java_classes import OBJECT_LOG_STORE
 from kafka_lagoon.delta.maintain import MaintainOptions, maintain
 from kafka_lagoon.delta.open_warehouse import at_path, open_warehouse
+from kafka_lagoon.errors import TableError
 from tests.clock import CLOCK
 from tests.delta.commit_races import WRITERS, assert_one_of_several_writers_wins, race
 from tests.delta.test_s3_races import assert_all_is_there
@@ -72,6 +73,29 @@ def test_one_of_several_writers_wins(spark: SparkSession, store: GoogleStore) ->
     warehouse = at_path(spark, a_lake())
     assert warehouse.kernel.storage.conf.get("io.delta.kernel.logStore.gs.impl") == OBJECT_LOG_STORE
     assert_one_of_several_writers_wins(warehouse)
+
+
+def test_a_store_that_is_busy_once(spark: SparkSession, store: GoogleStore) -> None:
+    """A batch that is refused is sent again: by the Kernel's log store, and for files."""
+    warehouse = open_warehouse(spark, settings(f"warehouse={a_lake()}"), CLOCK)
+    storage, file = warehouse.kernel.storage, f"{warehouse.name}/file"
+    requests = {
+        "log": lambda: warehouse.state("snapshots").version,
+        "write": lambda: storage.write(file, b"four").size,
+        "size": lambda: storage.size(file),
+        "listed": lambda: len(storage.listed(f"{warehouse.locations['snapshots']}/_delta_log")),
+        "delete": lambda: storage.delete(file),
+        "exists": lambda: storage.exists(file),
+    }
+    answers = {}
+    for name, request in requests.items():
+        assert store.request("POST", "/busy/2")[0] == 200
+        answers[name] = request()
+    assert answers == {"log": 0, "write": 4, "size": 4, "listed": 1, "delete": None, "exists": False}
+    store.request("POST", "/busy/9")
+    with pytest.raises(TableError, match=r"^gs://.* cannot be read: .*503"):
+        storage.exists(file)
+    store.request("POST", "/busy/0")
 
 
 def test_runs_race(spark: SparkSession, store: GoogleStore, tmp_path: Path) -> None:

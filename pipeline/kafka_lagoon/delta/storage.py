@@ -5,8 +5,9 @@ HDFS, S3 and Azure are reached through Hadoop; files on this machine are read an
 
 import os
 import re
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_ISDIR
@@ -25,9 +26,10 @@ _LOCAL = "file:"
 _WRITTEN_AT_ONCE = 8 << 20  # bytes per call: a call into the JVM holds them there three times
 _LONGEST_REASON = 1_000  # characters of an error of Java in a message
 _CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonObjectLogStore.java
-# At an upload. Hadoop's connector makes one, and gives up when the store is busy once; those of S3 and Azure make several.
-# What it asks before the upload it repeats itself, for 50 s.
-_GOOGLE_ATTEMPTS = 4
+# At an upload, and at what Hadoop's connector sends as a batch: the status of an object, and its removal. It makes one attempt,
+# and gives up when the store is busy once; those of S3 and Azure make several. Other requests it repeats itself, for 50 s.
+_GOOGLE_ATTEMPTS = 4  # also in java/LagoonObjectLogStore.java
+_OF_REQUEST = (400, 401, 403, 404, 412)  # answers that will be the same again
 _UNREACHABLE = (
     "ConnectException",
     "ConnectTimeoutException",
@@ -120,7 +122,7 @@ class Storage:
                         break
                     if stream is None or not left:
                         raise
-            status = files.getFileStatus(path)
+            status = _repeated(url, lambda: files.getFileStatus(path))
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be written: {reason(error)}") from error
         return Stored(url=url, size=status.getLen(), modified_at_ms=status.getModificationTime())
@@ -152,7 +154,9 @@ class Storage:
         path = self._path(url)
         try:
             files = path.getFileSystem(self.conf)
-            return int(files.getFileStatus(path).getLen()) if files.exists(path) else 0
+            if not _repeated(url, lambda: files.exists(path)):
+                return 0
+            return int(_repeated(url, lambda: files.getFileStatus(path)).getLen())
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be read: {reason(error)}") from error
 
@@ -162,7 +166,8 @@ class Storage:
             return _local_status(url) is not None
         path = self._path(url)
         try:
-            return bool(path.getFileSystem(self.conf).exists(path))
+            files = path.getFileSystem(self.conf)
+            return bool(_repeated(url, lambda: files.exists(path)))
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be read: {reason(error)}") from error
 
@@ -171,7 +176,7 @@ class Storage:
         path = self._path(url)
         try:
             files = path.getFileSystem(self.conf)
-            entries = files.listStatus(path) if files.exists(path) else []
+            entries = files.listStatus(path) if _repeated(url, lambda: files.exists(path)) else []
             return sorted(str(entry.getPath().getName()) for entry in entries)
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be listed: {reason(error)}") from error
@@ -183,7 +188,7 @@ class Storage:
         path = self._path(url)
         try:
             files = path.getFileSystem(self.conf)
-            entries = files.listStatus(path) if files.exists(path) else []
+            entries = files.listStatus(path) if _repeated(url, lambda: files.exists(path)) else []
             return [
                 Stored(
                     url=f"{url}/{entry.getPath().getName()}",
@@ -205,7 +210,8 @@ class Storage:
         """Remove a file, or a folder with everything in it."""
         path = self._path(url)
         try:
-            path.getFileSystem(self.conf).delete(path, True)
+            files = path.getFileSystem(self.conf)
+            _repeated(url, lambda: files.delete(path, True))
         except JAVA_ERRORS as error:
             raise TableError(f"{url} cannot be removed: {reason(error)}") from error
 
@@ -242,6 +248,18 @@ def live_jvm() -> Iterator[None]:
         raise
     except (Py4JError, ConnectionRefusedError) as error:
         raise TableError(JVM_ENDED) from error
+
+
+def _repeated(url: str, request: Callable[[], Any]) -> Any:
+    """Make a request again that Google's store was too busy for, or did not answer, and that its connector makes once."""
+    for attempt in range(1, _GOOGLE_ATTEMPTS if url.startswith("gs:") else 1):
+        try:
+            return request()
+        except Py4JJavaError as error:
+            if not is_java(error, "StorageException") or error.java_exception.getCode() in _OF_REQUEST:
+                raise
+            time.sleep(2 ** (attempt - 1))
+    return request()
 
 
 def _created(files: Any, path: Any) -> Any:
