@@ -28,7 +28,7 @@ _LONGEST_REASON = 1_000  # characters of an error of Java in a message
 _CONDITIONAL = "fs.option.create.conditional.overwrite"  # also in java/LagoonObjectLogStore.java
 # At an upload, and at what Hadoop's connector sends as a batch: the status of an object, and its removal. It makes one attempt,
 # and gives up when the store is busy once; those of S3 and Azure make several. Other requests it repeats itself, for 50 s.
-_GOOGLE_ATTEMPTS = 4  # also in java/LagoonObjectLogStore.java
+_GOOGLE_ATTEMPTS = 4
 _OF_REQUEST = (400, 401, 403, 404, 412)  # answers that will be the same again
 _UNREACHABLE = (
     "ConnectException",

@@ -3,7 +3,6 @@ package io.delta.storage;
 import java.io.ByteArrayOutputStream;
 import java.io.FileNotFoundException;
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -60,28 +59,6 @@ public class LagoonObjectLogStore extends HadoopFileSystemLogStore {
           throw new UncheckedIOException(error);
         }
         throw error;
-      }
-    }
-  }
-
-  /**
-   * Looks first whether the folder is there, which Google's connector asks once: a store that is busy then would end the run.
-   * Its exception has a class that is only where the connector is.
-   */
-  public Iterator listFrom(Path path, Configuration conf) throws IOException {
-    for (int attempt = 1; true; attempt++) {
-      try {
-        return super.listFrom(path, conf);
-      } catch (RuntimeException error) {
-        if (attempt == ATTEMPTS || !"StorageException".equals(error.getClass().getSimpleName())) {
-          throw error;
-        }
-      }
-      try {
-        Thread.sleep(1000L << (attempt - 1));
-      } catch (InterruptedException error) {
-        Thread.currentThread().interrupt();
-        throw new InterruptedIOException(path.toString());
       }
     }
   }
