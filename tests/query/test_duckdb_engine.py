@@ -2,7 +2,10 @@
 
 import json
 import re
+import resource
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -277,6 +280,41 @@ def test_a_query_that_needs_more_than_it_may_have_names_the_cure(limits: Limits,
     with pytest.raises(TableError) as spent, opened(Path("any"), (), limits) as ask:
         tuples(ask(statement))
     assert re.fullmatch(rf"Out of Memory Error: .*\): {cure}, or read fewer rows", str(spent.value))
+
+
+_IN_LITTLE_ADDRESS_SPACE = """
+import sys
+from pathlib import Path
+from kafka_lagoon.errors import TableError
+from kafka_lagoon.query.duckdb_engine import opened
+from kafka_lagoon.query.statements import tuples
+try:
+    with opened(Path(sys.argv[1]), ["records"]) as ask:
+        print(*tuples(ask("SELECT count(*) FROM records")))
+except TableError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit_mb", "printed"),
+    [
+        (1500, r"the address space of the process is limited to 1536000 KiB, .* needs \d+: raise `ulimit -v`.*\n"),
+        (8000, r"\(3,\)\n"),
+    ],
+)
+def test_too_little_address_space_is_one_line(tmp_path: Path, limit_mb: int, printed: str) -> None:
+    """A thread of deltalake that cannot start would end the process without a word, or let it wait for ever."""
+    folder = make_table(tmp_path, (DAY, records_like("t", 0, 3)))
+    child = subprocess.run(
+        [sys.executable, "-c", _IN_LITTLE_ADDRESS_SPACE, str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit_mb << 20, limit_mb << 20)),
+    )
+    assert re.fullmatch(printed, child.stdout)
 
 
 def test_an_error_in_the_midst_of_the_rows_is_one_line(tmp_path: Path) -> None:

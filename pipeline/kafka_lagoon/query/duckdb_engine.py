@@ -4,6 +4,8 @@ A statement reads only files of the warehouse, changes no setting and loads no e
 """
 
 import json
+import resource
+import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -43,6 +45,8 @@ _OF_SNAPSHOTS = _NAMED_OFTEN | {"table_coverage", "change_days", "throughput_day
 _ROWS_PER_BATCH = 2048  # DuckDB's vector size
 _INTERRUPT_EVERY_S = 0.05
 _OUT_OF_MEMORY = "Out of Memory Error"  # a stream has Arrow's class of error
+# Address space of the threads and allocators of DuckDB and deltalake, most of which is never used.
+_ADDRESS_SPACE_MB = 1536
 
 
 @frozen(kw_only=False)
@@ -76,8 +80,9 @@ def connected(folder: Path, limits: Limits = _NO_LIMITS) -> Iterator[Open]:
     """Yield a function that opens tables and views as `opened` does; each call replaces those of the call before.
 
     A connection costs 20 ms, so a command that first reads a few rows to choose a window uses one connection for both.
-    TableError if there is no folder for temporary files.
+    TableError if there is no folder for temporary files, or too little address space.
     """
+    _refuse_little_address_space()
     with place_for_temporary_files():  # mode 0700, and nobody can have created it before
         spill_folder = tempfile.TemporaryDirectory(prefix="lagoon-sql-")
     with (
@@ -237,6 +242,23 @@ def confined_to(folder: Path) -> duckdb.DuckDBPyConnection:
     connection = _connect()
     _confine(connection, folder)
     return connection
+
+
+def _refuse_little_address_space() -> None:
+    """TableError if a limit of the process (RLIMIT_AS) leaves too little for DuckDB and deltalake.
+
+    Where a thread of deltalake cannot start, its call may never return, or ends the process (SIGABRT, SIGSEGV).
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY or "deltalake" in sys.modules:  # its threads have their address space then
+        return
+    used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
+    if limit - used < _ADDRESS_SPACE_MB << 20:
+        needed = (used >> 10) + (_ADDRESS_SPACE_MB << 10)
+        raise TableError(
+            f"the address space of the process is limited to {limit >> 10} KiB, and reading tables needs {needed}: "
+            "raise `ulimit -v`, and let sql.memory_mb or a control group limit memory"
+        )
 
 
 def _limit(connection: duckdb.DuckDBPyConnection, spills: str, limits: Limits) -> None:
