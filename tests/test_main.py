@@ -2,12 +2,14 @@
 
 import gc
 import os
+import re
 import runpy
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -134,6 +136,29 @@ def test_sighup_ends_it_as_well(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert cleared
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     assert capsys.readouterr().err == "lagoon: interrupted\n"
+
+
+def test_sigterm_ends_a_command_whose_output_nobody_reads(tmp_path: Path) -> None:
+    """Standard output and error are the same full pipe, in which the last line of the command has no room either."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with suppress(BlockingIOError):
+        while os.write(writer, bytes(4096)):
+            pass
+    os.set_blocking(writer, True)
+    statement = "SELECT i FROM range(1000000) AS t (i)"
+    command = [sys.executable, "-m", "kafka_lagoon", "sql", "--warehouse", str(tmp_path), statement]
+    with subprocess.Popen(command, stdout=writer, stderr=writer) as process:
+        os.close(writer)
+        status = Path(f"/proc/{process.pid}/status")
+        while not int(re.findall(r"SigCgt:\t(\w+)", status.read_text())[0], 16) & 1 << signal.SIGTERM - 1:
+            time.sleep(0.01)
+        process.terminate()
+        try:
+            assert process.wait(20) == 143
+        finally:
+            process.kill()
+            os.close(reader)
 
 
 class _Interrupting:

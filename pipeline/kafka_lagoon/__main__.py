@@ -6,14 +6,16 @@ handler Python ends at once, and folders of temporary files stay.
 
 import gc
 import os
+import select
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from kafka_lagoon.garbage import gc_paused
 
 _AGAIN_AFTER_S = 0.01
+_READ_WITHIN_MS = 500
 _INTERRUPTED = 128 + signal.SIGINT
 _TERMINATIONS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -27,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         terminations.append(number)
         # A second SIGTERM ends the process at once. A second SIGHUP follows from the kernel where a shell has sent the first.
         signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)
+        _discard_what_nobody_reads()
         raise KeyboardInterrupt
 
     before = {number: signal.getsignal(number) for number in _TERMINATIONS}
@@ -83,6 +86,16 @@ def _interrupts_raised_again() -> Iterator[None]:
         if signal.getsignal(signal.SIGALRM) is interrupt:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, alarm)
+
+
+def _discard_what_nobody_reads() -> None:
+    """Redirect standard output and error to /dev/null if they are full pipes: the last line would wait for ever."""
+    for number in (1, 2):
+        with suppress(OSError):  # it is closed
+            output = select.poll()
+            output.register(number, select.POLLOUT)
+            if not output.poll(_READ_WITHIN_MS):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 def _name_files_in_utf8() -> None:
