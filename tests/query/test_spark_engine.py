@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from kafka_lagoon.cli.main import main
 from kafka_lagoon.delta.open_warehouse import at_path
 from kafka_lagoon.delta.session import settings_for_block
 from kafka_lagoon.errors import TableError
+from kafka_lagoon.jars.java import java_path
 from kafka_lagoon.query import spark_engine
 from kafka_lagoon.query.spark_engine import make_available, opened, without_traces
 from kafka_lagoon.query.statements import tuples
@@ -300,6 +302,16 @@ def test_commands_say_the_same_by_both_engines(
     by_duckdb = said("duckdb")
     assert by_duckdb[1]
     assert said("spark") == by_duckdb
+
+
+def test_the_driver_has_room_for_compiled_code() -> None:
+    """With the quick compiler alone, Java reserves 48 MB, which the plans of view topology_changes fill: tasks fail then."""
+    lines = (_CONF / "spark-defaults.conf").read_text("utf-8").splitlines()
+    (options,) = (line.split(maxsplit=1)[1] for line in lines if line.startswith("spark.driver.extraJavaOptions"))
+    command = [java_path(), *shlex.split(options), "-XX:+PrintFlagsFinal", "-version"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stderr  # by DisplayVMOutputToStderr
+    (reserved,) = re.findall(r" ReservedCodeCacheSize += (\d+)", printed)
+    assert int(reserved) == 240 << 20
 
 
 @pytest.mark.long
