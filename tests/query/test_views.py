@@ -25,7 +25,7 @@ from kafka_lagoon.query import duckdb_engine as sql_duckdb
 from kafka_lagoon.query import spark_engine as sql_spark
 from kafka_lagoon.query import views
 from kafka_lagoon.query.spark_engine import make_available
-from kafka_lagoon.query.statements import mentioned, type_name
+from kafka_lagoon.query.statements import mentioned, tuples, type_name
 from kafka_lagoon.query.views import CHANGES, HISTORY, NAMES, VIEWS
 from kafka_lagoon.tables import group_rows, snapshot_rows
 from kafka_lagoon.tables.record_tables import RECORD_RANGES, RECORDS
@@ -337,6 +337,20 @@ def test_views_read_what_comes_before_them() -> None:
         assert set(view.needs()) <= known
         assert re.match(rf"CREATE OR REPLACE VIEW {view.name}\b", view.sql)
         known.add(view.name)
+
+
+def test_spark_analyses_each_view_once(filled: Warehouse) -> None:
+    """A temporary view reads tables alone: views below views were analysed again wherever they are named, for minutes."""
+    with sql_spark.opened(filled, ["loss_ahead"]) as ask:
+        plan = "\n".join(
+            line for (text,) in tuples(ask("EXPLAIN EXTENDED SELECT * FROM loss_ahead")) for line in text.splitlines()
+        )
+    analysed = plan.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
+    assert "View (`loss_ahead`" in analysed
+    tables = {table.name for table in TABLES}
+    assert set(re.findall(r"View \(`(\w+)`", analysed)) - tables == {"loss_ahead"}
+    defined = re.findall(r"CTERelationDef \d+", analysed)
+    assert len(defined) == len(set(defined))
 
 
 @pytest.mark.parametrize(

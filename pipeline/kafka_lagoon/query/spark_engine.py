@@ -22,7 +22,7 @@ from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.errors import SchemaChanged, TableError
 from kafka_lagoon.query.spark_statements import refuse_all_but_a_query, refuse_references
 from kafka_lagoon.query.statements import Ask, Rows, failed, refuse_writing
-from kafka_lagoon.query.views import CREATE, NAMES, VIEWS, in_order_of_reading, with_needs
+from kafka_lagoon.query.views import CREATE, NAMES, VIEWS, View, in_order_of_reading, query_over_tables, with_needs
 from kafka_lagoon.query.window import Newest, Window, condition, of_table, times_of_newest
 from kafka_lagoon.tables.schema import STATE_TABLES
 from kafka_lagoon.tables.table import Table, differences
@@ -106,7 +106,8 @@ def make_available(
     The catalog's schema becomes the current one. In a folder, a table that a later version added is empty until a run of that
     version creates it, and a column that it added is null. TableError if a table cannot be read or a view not be created.
     """
-    wanted, kept = with_needs(names), list[DataFrame]()
+    named, kept = set(names), list[DataFrame]()
+    wanted = with_needs(named)
     try:
         if warehouse.in_catalog:
             _use_schema(warehouse)
@@ -114,12 +115,17 @@ def make_available(
         else:
             kept = list(_show_tables(warehouse, wanted, window))
         for view in VIEWS:
-            if view.name in wanted:
-                kind = CREATE if warehouse.in_catalog else "CREATE OR REPLACE TEMPORARY VIEW"
-                warehouse.spark.sql(view.sql.replace(CREATE, kind, 1))
+            if view.name in (wanted if warehouse.in_catalog else named):
+                warehouse.spark.sql(view.sql if warehouse.in_catalog else _temporary(view))
     except JAVA_ERRORS as error:
         raise TableError(f"{warehouse.name}: {reason(error)}") from error
     return kept
+
+
+def _temporary(view: View) -> str:
+    """The statement that creates a temporary view, which reads no other view."""
+    head = view.sql.removesuffix(view.query).replace(CREATE, "CREATE OR REPLACE TEMPORARY VIEW", 1)
+    return f"{head}{query_over_tables(view)}"
 
 
 def _batches(frame: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
