@@ -73,7 +73,7 @@ EXACT = {
 }
 WRITES = {
     *("__main__.py", "cli/terminal.py", "jars/__main__.py", "log.py"),
-    "records/kernel_cache.py",
+    *("delta/sessionless.py", "records/kernel_cache.py"),
 }
 
 

@@ -37,6 +37,7 @@ from tests.restore.lake import TOPIC_ID
 from tests.restore.test_finished import PLAN, RECEIPT, archived, target
 from tests.restore.test_progress import KEY
 from tests.restore.test_snapshot_choice import captured_at, published
+from tests.runs.heard import Heard
 
 OF_SNAPSHOT = replace(PLAN, snapshot_id="s0", source_cluster_id="c")
 ACL = {
@@ -99,7 +100,7 @@ def repeated(monkeypatch: pytest.MonkeyPatch, connect: Callable[[], Cluster]) ->
             clock=CLOCK,
             limits=RestoreSettings(),
             store=cast("Any", store),
-            steps=cast("Any", SimpleNamespace(step=lambda *_: None)),
+            steps=cast("Any", Heard()),
         )
         views = published(2, acls=[ACL], topics=[(0, "t"), (1, "t")], configs=[(0, "t"), (1, "t")])
         with views as ask, monkeypatch.context() as patch:

@@ -24,6 +24,7 @@ from kafka_lagoon.runs import restore_preparation
 from kafka_lagoon.runs.restore_preparation import RestoreSource, added, requested_topics
 from kafka_lagoon.runs.restore_run import RestoreRun
 from tests.restore.lake import CLUSTER_ID, TOPIC_ID, records, wanted
+from tests.runs.heard import Heard
 
 NOW_MS, DAY_MS = 1_800_000_000_000, 86_400_000
 OLD_MS, NEW_MS = NOW_MS - 300 * DAY_MS, NOW_MS - DAY_MS
@@ -132,7 +133,7 @@ def times_of(
             session=None, locations={"records": "file:"}, kernel=SimpleNamespace(storage=SimpleNamespace())
         ),
         limits=RestoreSettings(),
-        steps=SimpleNamespace(step=lambda *_: None),
+        steps=Heard(),
     )
     source = RestoreSource(topics=[topic], files={"t": files})
     return restore_preparation._times(cast("RestoreRun", run), source, {"t": target}, NOW_MS)
