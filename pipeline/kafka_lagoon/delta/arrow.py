@@ -7,6 +7,7 @@ column says so), and bytes in text that are not UTF-8 are escaped, as in `\xff`.
 import io
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date
 from itertools import accumulate, chain
 from operator import attrgetter
@@ -114,8 +115,15 @@ def table_of(parquet: bytes, columns: list[str] | None = None) -> pa.Table:
 def read_table(storage: Storage, url: str, columns: list[str] | None = None) -> pa.Table:
     """The rows of a Parquet file of a table; TableError names a file that cannot be read, among thousands of others."""
     data = storage.read(url)
-    try:
+    with named_if_damaged(url):
         return table_of(data, columns)
+
+
+@contextmanager
+def named_if_damaged(url: str) -> Iterator[None]:
+    """Raise TableError with the URL of a Parquet file that cannot be read."""
+    try:
+        yield
     except (OSError, pa.ArrowException) as error:
         raise TableError(f"{url} cannot be read: {error}") from error
 

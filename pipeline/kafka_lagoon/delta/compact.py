@@ -15,9 +15,9 @@ from operator import itemgetter
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyarrow.lib import ArrowException
 
 from kafka_lagoon.clock import Clock
+from kafka_lagoon.delta.arrow import named_if_damaged
 from kafka_lagoon.delta.files import DataFile, LiveFile, Statistics, merged, parquet_writer, statistics_of
 from kafka_lagoon.delta.kernel import State
 from kafka_lagoon.delta.replace_files import Replacement, replace_files
@@ -162,12 +162,10 @@ def _rewritten(
         for file in files:
             url = file.url(location)
             data = storage.read(url)
-            try:
+            with named_if_damaged(url):
                 parquet = _opened(data)
                 counts.append(parquet.metadata.num_rows)
                 yield from _row_groups(parquet, schema, kept)
-            except (OSError, ArrowException) as error:
-                raise TableError(f"{url} cannot be read: {error}") from error
 
     with parquet_writer(sink, schema) as writer:
         for piece in _pieces(row_groups()):

@@ -2,7 +2,7 @@
 
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.report.scope import Scope, ids, of
-from kafka_lagoon.tables.schema import STATE_TABLES
+from kafka_lagoon.tables.schema import LATER_STATE_TABLES
 
 NOT_COLLECTED = "not_collected"
 
@@ -50,7 +50,7 @@ def failures_of(scope: Scope) -> list[FailureRow]:
 def missing_tables_of(scope: Scope) -> list[tuple[str, str]]:
     """Tables of the snapshot that are not complete, each with what it is instead: an outcome, or NOT_COLLECTED."""
     if scope.snapshot.is_of_first_version:
-        return [(table.name, NOT_COLLECTED) for table in STATE_TABLES if table.is_optional]
+        return [(name, NOT_COLLECTED) for name in LATER_STATE_TABLES]
     statement = f"""
         SELECT table_name, outcome FROM table_states
         WHERE {of(scope.snapshot)} AND outcome <> 'complete' ORDER BY outcome, table_name"""  # noqa: S608  names of ours

@@ -53,6 +53,9 @@ def _stored(name: str, row: type[Any]) -> Table:
 
 # In the order of publication: `snapshots` is last, because its row publishes the rows of all other tables.
 STATE_TABLES = tuple(map(_state, DECLARATIONS))
+LATER_STATE_TABLES = tuple(
+    table.name for table in STATE_TABLES if table.is_optional
+)  # no snapshot of version 0.1.0 has them
 
 # Tables of writes to clusters. Their rows are partitioned by their own day.
 ADMIN_ACTIONS = _writing("admin_actions", AdminActionRow)

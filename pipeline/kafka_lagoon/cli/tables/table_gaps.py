@@ -10,7 +10,7 @@ from kafka_lagoon.cli.tables.command import Condition, TablesContext, of_snapsho
 from kafka_lagoon.cli.thresholds import Threshold
 from kafka_lagoon.query.history import PREDECESSORS
 from kafka_lagoon.query.statements import tuples
-from kafka_lagoon.tables.schema import STATE_TABLES
+from kafka_lagoon.tables.schema import LATER_STATE_TABLES
 from kafka_lagoon.tables.table_states import FAILED, PARTIAL, SKIPPED
 from kafka_lagoon.text import printable
 
@@ -21,7 +21,6 @@ _NOT_COLLECTED = "not collected by version 0.1.0"
 _FIRST = "in no earlier snapshot"
 _NOTHING_VISIBLE = "empty, or not visible"
 _OF_0_1 = "tables IS NULL"  # in table snapshots
-_ADDED = [table.name for table in STATE_TABLES if table.is_optional]  # by versions after 0.1.0
 
 Gaps = Mapping[str, Mapping[str, str]]  # cluster -> table -> reason
 
@@ -40,7 +39,7 @@ def _outcomes(context: TablesContext) -> dict[str, dict[str, str]]:
     """The gaps by the states of tables. Snapshots of version 0.1.0 have no states, and no table that was added since."""
     of_0_1 = of_snapshots(context.snapshots).also(_OF_0_1)
     old = tuples(context.ask(f"SELECT cluster FROM snapshots WHERE {of_0_1}", *of_0_1.values))  # noqa: S608  names of ours
-    gaps = {cluster: dict.fromkeys(_ADDED, _NOT_COLLECTED) for (cluster,) in old}
+    gaps = {cluster: dict.fromkeys(LATER_STATE_TABLES, _NOT_COLLECTED) for (cluster,) in old}
     of = of_snapshots(context.snapshots).among("outcome", list(_OUTCOMES))
     rows = context.ask(f"SELECT cluster, table_name, outcome FROM {STATES} WHERE {of}", *of.values)  # noqa: S608  names of ours
     for cluster, table, outcome in tuples(rows):
@@ -57,7 +56,9 @@ def gaps_of_changes(context: TablesContext, period: Condition) -> Gaps:
     gaps = _outcomes(context)
     first = period.also("problem IS NULL AND previous_snapshot_id IS NULL")
     of_0_1 = f"SELECT snapshot_id FROM snapshots WHERE {_OF_0_1}"  # noqa: S608  a text of ours
-    added = period.also(f"problem IS NULL AND previous_snapshot_id IN ({of_0_1})").among("table_name", _ADDED)
+    added = period.also(f"problem IS NULL AND previous_snapshot_id IN ({of_0_1})").among(
+        "table_name", LATER_STATE_TABLES
+    )
     for of, reason in ((first, _FIRST), (added, _FIRST), (_hidden(context), _NOTHING_VISIBLE)):
         gaps = _with_reason(context, gaps, of, reason)
     return gaps
