@@ -10,7 +10,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from kafka_lagoon.client.agreement import OF_GROUPS, list_of_coordinators
+from kafka_lagoon.admin.coordinator_lists import GROUPS, list_of_coordinators
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator
@@ -105,7 +105,7 @@ def list_groups(cluster: Cluster, deadline: Deadline) -> GroupListings:
     partition makes a failure of the list.
     """
     once = partial(_list_once, cluster, deadline)
-    lists, short = list_of_coordinators(cluster, LIST_GROUPS, OF_GROUPS, deadline, once)
+    lists, short = list_of_coordinators(cluster, LIST_GROUPS, GROUPS, deadline, once)
     failures = {node_id: failure for gathered in lists for node_id, failure in gathered.failures.items()}
     if failures and len(lists) == 1:
         lists = [*lists, once()]

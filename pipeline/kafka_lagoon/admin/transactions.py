@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
 
-from kafka_lagoon.client.agreement import OF_TRANSACTIONS, list_of_coordinators
+from kafka_lagoon.admin.coordinator_lists import TRANSACTIONS, list_of_coordinators
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope
 from kafka_lagoon.client.routes import ByBroker, ByCoordinator, ByLeader
@@ -119,7 +119,7 @@ def list_transactions(
         )
         return gather(cluster, ByBroker(cluster), [sharded], deadline)[0]
 
-    lists, short = list_of_coordinators(cluster, LIST_TRANSACTIONS, OF_TRANSACTIONS, deadline, list_once)
+    lists, short = list_of_coordinators(cluster, LIST_TRANSACTIONS, TRANSACTIONS, deadline, list_once)
     listings = reduce(_joined, lists)
     for node_id, response in listings.answers.items():
         node_ids = {transaction.transactional_id: node_id for transaction in response.transaction_states}

@@ -12,11 +12,10 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from kafka_lagoon.client.cluster import Cluster
-from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure, refusal_name
+from kafka_lagoon.client.failures import Failure, Scope, failure_of, own_failure
 from kafka_lagoon.client.metadata_checks import CONTRADICTION
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import BrokerError, ConnectionFailed, PipelineError, WireError
-from kafka_lagoon.protocol.error_codes import COORDINATOR_NOT_AVAILABLE, error_code
 from kafka_lagoon.protocol.messages.metadata import METADATA, MetadataBroker, MetadataResponse, MetadataTopic
 from kafka_lagoon.wire.schema import Api, Versions
 
@@ -24,9 +23,7 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 T = TypeVar("T")
 
-OF_GROUPS, OF_TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 DIFFERENT = "brokers answer it differently"
-COORDINATOR_MOVED = "COORDINATOR_MOVED"  # coordinators changed during the list, and again when it was repeated
 
 # Some 2.5 s in all by default: controllers begin an election after 2 s without a leader.
 _RETRIES = 5
@@ -206,83 +203,3 @@ def content(value: Any, left_out: frozenset[str] = _OF_ANSWERS) -> Any:
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         return frozenset(Counter(content(one, left_out) for one in value).items())
     return value
-
-
-def list_of_coordinators(
-    cluster: Cluster, api: Api[Any, Any], topic: str, deadline: Deadline, list_once: Callable[[], T]
-) -> tuple[Sequence[T], Failure | None]:
-    """List the groups or transactions that `topic` stores, from all brokers; a failure if some may be missing.
-
-    The leader of a partition of __consumer_offsets or __transaction_state coordinates the groups or transactions in it. If the
-    partition has no leader, no broker lists them, and none reports an error. The same may happen if the leader changes during
-    the list: the new leader may have answered before the change, and the old one after it. Then the list is requested once
-    more, and both lists are returned.
-    """
-    lists: list[T] = []
-    try:
-        before = agreed_metadata(cluster, (topic,), deadline)
-        lists.append(list_once())
-        if len(cluster.brokers) == 1:
-            return lists, _offline_partitions(cluster, api, topic, before)
-        after = cluster.refresh_elsewhere((topic,), deadline)
-        if _leaders(after) == _leaders(before) and brokers_by_id(after) == brokers_by_id(before):
-            return lists, _offline_partitions(cluster, api, topic, before)
-        # A new leader is published before it has loaded the partition. Until then it lists nothing of it.
-        deadline.pause(cluster.settings.retry_backoff_max_ms / 1000)
-        lists.append(list_once())
-        last = agreed_metadata(cluster, (topic,), deadline)
-    except (ConnectionFailed, WireError, BrokerError) as error:
-        lists = lists or [list_once()]
-        return lists, _short_list(cluster, api, refusal_name(error), f"the leaders of {topic} are unknown: {error}")
-    moved = _moved_partitions(cluster, api, topic, (before, after, last))
-    return lists, moved or _offline_partitions(cluster, api, topic, last)
-
-
-def _leaders(metadata: MetadataResponse) -> Mapping[int, tuple[int, int]]:
-    """Leader and leader epoch of each partition of the one topic that was requested.
-
-    It is empty before the first group or transaction, when there is no such topic, and without permission to describe the
-    topic (TOPIC_AUTHORIZATION_FAILED). The list is believed then.
-    """
-    return {
-        partition.partition_index: (partition.leader_id, partition.leader_epoch)
-        for topic in metadata.topics
-        for partition in topic.partitions
-    }
-
-
-def _offline_partitions(cluster: Cluster, api: Api[Any, Any], topic: str, metadata: MetadataResponse) -> Failure | None:
-    """A failure of the list if partitions have no leader, or one that is not among the brokers."""
-    leaders, node_ids = _leaders(metadata), {broker.node_id for broker in metadata.brokers}
-    offline = sum(leader_id not in node_ids for leader_id, _ in leaders.values())
-    if not offline:
-        return None
-    message = (
-        f"{offline} of {len(leaders)} partitions of {topic} have no leader: no broker lists what is stored in them"
-    )
-    return _short_list(cluster, api, error_code(COORDINATOR_NOT_AVAILABLE).name, message)
-
-
-def _moved_partitions(
-    cluster: Cluster, api: Api[Any, Any], topic: str, several: Sequence[MetadataResponse]
-) -> Failure | None:
-    """A failure of the list if partitions changed their leader during the first list and again during the second.
-
-    A leader that is the same before the first list and after the second did not change: the metadata in between was old.
-    """
-    leaders = by_item([_leaders(metadata) for metadata in several])
-    moved = sum(len(set(some)) == len(several) for some in leaders.values())
-    if not moved:
-        return None
-    message = (
-        f"{moved} of {len(leaders)} partitions of {topic} changed their leader during the list, and again when it was "
-        "repeated: what is stored in them may be missing"
-    )
-    return _short_list(cluster, api, COORDINATOR_MOVED, message)
-
-
-def _short_list(cluster: Cluster, api: Api[Any, Any], name: str, message: str) -> Failure:
-    """Make the failure, and count it as an item of the API that no broker answered."""
-    cluster.request_stats.item_counts[api.name, None].failed += 1
-    failure = own_failure(api, Scope.list("the whole list"), name, message)
-    return replace(failure, is_required=True)

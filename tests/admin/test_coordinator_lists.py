@@ -1,4 +1,4 @@
-"""Lists of groups and transactions while partitions of the internal topics have no leader, or change it."""
+"""Lists of groups and transactions while partitions of the internal topics have no leader or change it, and after restarts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +9,9 @@ from kafka_lagoon.admin.groups import list_groups
 from kafka_lagoon.admin.transactions import list_transactions, transactions_of_producers
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
+from kafka_lagoon.protocol.error_codes import GROUP_AUTHORIZATION_FAILED, NOT_COORDINATOR
+from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS
+from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
 from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
 from kafka_lagoon.protocol.messages.list_groups import LIST_GROUPS
 from kafka_lagoon.protocol.messages.list_transactions import LIST_TRANSACTIONS
@@ -226,3 +229,56 @@ def test_a_broker_whose_leaders_are_old(
     state.faults.append(Fault(METADATA.key, Altered(old)))
     assert listed(cluster) == (["moves", "stays"], [])
     assert state.count(api.key) == 2 * len(state.addresses)
+
+
+DESCRIBED = {LIST_GROUPS: DESCRIBE_GROUPS, LIST_TRANSACTIONS: DESCRIBE_TRANSACTIONS}
+
+
+def refuse(state: FakeCluster, api: Any, code: int, times: int) -> None:
+    """Broker 2 refuses so many descriptions, and lists nothing for as long."""
+
+    def refused(response: Any) -> Any:
+        for described in response.groups if api is LIST_GROUPS else response.transaction_states:
+            described.error_code = code
+        return response
+
+    def listing(response: Any) -> Any:
+        if refusal.times:
+            setattr(response, "groups" if api is LIST_GROUPS else "transaction_states", ())
+        return response
+
+    refusal = Fault(DESCRIBED[api].key, Altered(refused), 2, times)
+    state.faults += [refusal, Fault(api.key, Altered(listing), 2, 1_000)]
+
+
+@MOVES
+def test_a_leader_that_does_not_coordinate_yet(
+    state: FakeCluster, cluster: Cluster, topic: str, api: Any, listed: Listed
+) -> None:
+    """It would list nothing and report no error: it is waited for."""
+    hand_over(state, topic, api, times=0)
+    refuse(state, api, NOT_COORDINATOR, times=3)
+    assert listed(cluster) == (["moves", "stays"], [])
+    assert state.count(api.key) == len(state.addresses)
+
+
+@MOVES
+def test_a_leader_that_never_coordinates(
+    state: FakeCluster, connect: Callable[..., Cluster], topic: str, api: Any, listed: Listed
+) -> None:
+    """The list may be short, and has failed."""
+    cluster = connect(default_api_timeout_ms=400)
+    hand_over(state, topic, api, times=0)
+    refuse(state, api, NOT_COORDINATOR, times=1_000)
+    assert listed(cluster) == (["stays"], ["NOT_COORDINATOR"])
+    assert cluster.request_stats.item_counts[api.name, None].failed == 1
+
+
+def test_descriptions_that_are_denied(state: FakeCluster, cluster: Cluster) -> None:
+    """Brokers log each that they deny: only the first is requested, and the list is believed."""
+    hand_over(state, GROUPS, LIST_GROUPS, times=0)
+    for partition in state.topics[GROUPS].partitions:
+        partition.leader_id = 2
+    refuse(state, LIST_GROUPS, GROUP_AUTHORIZATION_FAILED, times=1)
+    assert group_ids(cluster) == (["moves", "stays"], [])
+    assert state.count(DESCRIBE_GROUPS.key) == 1
