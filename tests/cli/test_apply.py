@@ -1,13 +1,23 @@
 """`lagoon apply` on fake brokers; more in tests/integration/test_apply.py."""
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from kafka_lagoon.apply.plan import PlanResult
 from kafka_lagoon.cli.main import main
+from kafka_lagoon.client.cluster import Cluster
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.clock import Deadline
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.runs import apply as apply_steps
 from tests.admin.conftest import altering_apis, topic_apis
+from tests.clock import CLOCK
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster, FakeCommit, FakeGroup, FakeMember
+from tests.fake.faults import Close, Fault
+from tests.short_timeouts import short_timeouts
 
 __all__ = ["altering_apis", "topic_apis"]  # fixtures of tests/admin
 
@@ -70,3 +80,17 @@ def test_nothing_is_changed_unless_the_plan_is_whole_and_wanted(
     file.write_text(file.read_text().replace("fake", "other"))
     assert main(["apply", str(file), "-b", address, "--yes"]) == 2
     assert "new" not in state.topics
+
+
+@pytest.mark.usefixtures("brokers")
+def test_brokers_that_restart_during_a_run_are_waited_for(state: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have answered, so their address is right; an action without an answer is decided by their state."""
+    deadline = Deadline.after(CLOCK, 30_000)
+
+    def carry_out(cluster: Cluster, _: PlanResult) -> int:
+        state.faults.append(Fault(METADATA.key, Close(), times=50))
+        return len(cluster.refresh((), deadline).brokers)
+
+    monkeypatch.setattr(apply_steps, "plan_state", lambda *_: None)
+    kafka = short_timeouts(state, default_api_timeout_ms=30_000)
+    assert apply_steps.apply_state(kafka, cast("Any", None), deadline, RequestStats(), carry_out) == 3

@@ -1,16 +1,18 @@
 """An ingest run does its steps in order, reports while it holds the lock, and removes losses once they are reported."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import pytest
 
 from kafka_lagoon.cli.ingest import ingest_arguments
 from kafka_lagoon.cli.main import options_of
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
-from kafka_lagoon.clock import Clock
+from kafka_lagoon.clock import Clock, Deadline
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.fetch.accounting import Reconciled
 from kafka_lagoon.fetch.plan import Plan
@@ -19,6 +21,8 @@ from kafka_lagoon.ingest.archive_lock import ArchiveLock
 from kafka_lagoon.ingest.next_offsets import app_id
 from kafka_lagoon.ingest.pending_files import Report
 from kafka_lagoon.job_settings import IngestSettings
+from kafka_lagoon.protocol.messages.metadata import METADATA
+from kafka_lagoon.runs import ingest as ingest_steps
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.ingest import (
     STEPS,
@@ -36,7 +40,9 @@ from tests.delta.record_samples import range_row
 from tests.fake.batches import batch
 from tests.fake.broker import fake_cluster
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Close, Fault
 from tests.runs.heard import Heard
+from tests.short_timeouts import short_timeouts
 
 PLAN = Plan(archived={}, topic_ids={"t": None}, ranges=(), events=(), failures=(), sizes={}, planned_at_ms=0)
 RANGE = range_row("0192-0001", "t", 0, 9)
@@ -94,6 +100,33 @@ def test_reports_that_cannot_be_removed() -> None:
     note = remove_reports(cast("ArchiveLock", SimpleNamespace(remove_reports=refuse)), "0192")
     assert note is not None
     assert note.endswith("lost: file:/lake/report cannot be removed: Read-only file system")
+
+
+@pytest.mark.usefixtures("brokers")
+def test_brokers_that_restart_before_the_plan_are_waited_for(
+    state: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have answered, so their address is right; Spark may have started meanwhile."""
+    context = SimpleNamespace(
+        clock=CLOCK,
+        settings=SimpleNamespace(
+            ingest=IngestSettings(), named_clusters=lambda: {"c": short_timeouts(state, default_api_timeout_ms=30_000)}
+        ),
+        warehouse=SimpleNamespace(kernel=SimpleNamespace(storage=None)),
+        with_or_without_session=lambda run: run(),
+    )
+    lock = SimpleNamespace(warehouse=context.warehouse, root="", topics={})
+    monkeypatch.setattr(ingest_steps, "lock_archive", lambda *_: nullcontext(lock))
+    monkeypatch.setattr(ingest_steps, "refuse_encryption", lambda *_: None)
+
+    def plan(cluster: Cluster, _: object, __: object, deadline: Deadline) -> NoReturn:
+        state.faults.append(Fault(METADATA.key, Close(), times=50))
+        assert len(cluster.refresh((), deadline).brokers) == 3
+        raise InterruptedError
+
+    monkeypatch.setattr(ingest_steps, "plan", plan)
+    with pytest.raises(InterruptedError):
+        ingest(cast("Any", context), "c", cast("Any", None), None, RequestStats(), Heard(), lambda _: None)
 
 
 @pytest.mark.spark

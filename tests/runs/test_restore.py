@@ -14,10 +14,12 @@ from kafka_lagoon.apply.kinds.topics import create_topic
 from kafka_lagoon.apply.outcomes import ActionResult, Outcome
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Scope, own_failure
+from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.delta.kernel import Fence
 from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError, PlanOutdated, TableError
 from kafka_lagoon.job_settings import RestoreSettings
 from kafka_lagoon.protocol.messages.create_topics import CREATE_TOPICS
+from kafka_lagoon.protocol.messages.metadata import METADATA
 from kafka_lagoon.records.digests import SequenceDigest
 from kafka_lagoon.restore.progress import Position, start_of
 from kafka_lagoon.restore.request import RestoreRequest
@@ -33,11 +35,13 @@ from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import CLOCK
 from tests.comparisons import Comparisons
 from tests.fake.cluster import FakeCluster
+from tests.fake.faults import Close, Fault
 from tests.restore.lake import TOPIC_ID
 from tests.restore.test_finished import PLAN, RECEIPT, archived, target
 from tests.restore.test_progress import KEY
 from tests.restore.test_snapshot_choice import captured_at, published
 from tests.runs.heard import Heard
+from tests.short_timeouts import short_timeouts
 
 OF_SNAPSHOT = replace(PLAN, snapshot_id="s0", source_cluster_id="c")
 ACL = {
@@ -354,3 +358,28 @@ def test_topics_that_match_since_then(repeated: Repeated, monkeypatch: pytest.Mo
         assert result.notes == [
             f"topic t2 matches --pattern now, and is not part of restore {PLAN.restore_id}: --topics t2 restores it"
         ]
+
+
+@pytest.mark.usefixtures("brokers")
+def test_brokers_that_restart_before_the_plan_are_waited_for(
+    state: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have answered, so their address is right; Spark may have started meanwhile."""
+    context = SimpleNamespace(
+        clock=CLOCK,
+        settings=SimpleNamespace(
+            restore=RestoreSettings(),
+            named_clusters=lambda: {"new": short_timeouts(state, default_api_timeout_ms=30_000)},
+        ),
+        warehouse=SimpleNamespace(exclusively=lambda *_: nullcontext()),
+        with_or_without_session=lambda run: run(),
+    )
+
+    def begin(run: RestoreRun, _: object) -> RestoreResult:
+        state.faults.append(Fault(METADATA.key, Close(), times=50))
+        assert len(run.cluster.refresh((), run.deadline()).brokers) == 3
+        return RestoreResult(cluster="new", cluster_id=run.cluster_id, is_dry_run=False)
+
+    monkeypatch.setattr(restore_steps, "_begin_or_continue", begin)
+    request = RestoreRequest(from_cluster="old", to_cluster="new", topics=("t",))
+    assert restore_steps.restore(cast("Any", context), request, RequestStats(), Heard()).cluster_id == "fake"

@@ -28,4 +28,5 @@ def apply_state(
     `deadline` is that of connecting and planning. ConfigError lists every fault that the live cluster shows.
     """
     with Cluster.connect(kafka, deadline.clock, request_stats, deadline) as cluster:
+        cluster.waits = True  # a broker that restarts from now on is waited for
         return carry_out(cluster, plan_state(cluster, desired, deadline))

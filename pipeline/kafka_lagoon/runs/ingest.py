@@ -135,6 +135,7 @@ def ingest(
     deadline = RunDeadline(clock=clock, ends_at_ms=clock.now_ms() + limits.deadline_ms if limits.deadline_ms else None)
     kafka = context.settings.named_clusters()[name]
     with Cluster.connect(kafka, clock, request_stats, deadline.within(limits.plan_timeout_ms)) as cluster:
+        cluster.waits = True  # a broker that restarts from now on is waited for
         cluster_id = cluster.cluster_id or name
         progress.connected(cluster_id)
         plans = _Plans(cluster, wanted, limits.plan_timeout_ms, deadline)

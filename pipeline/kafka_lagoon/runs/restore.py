@@ -111,6 +111,7 @@ def restore(
     started = clock.monotonic()
     kafka = context.settings.named_clusters()[request.to_cluster]
     with Cluster.connect(kafka, clock, request_stats, Deadline.after(clock, limits.timeout_ms)) as cluster:
+        cluster.waits = True  # a broker that restarts from now on is waited for
         cluster_id = cluster.cluster_id or request.to_cluster
         steps.connected(cluster_id)
 

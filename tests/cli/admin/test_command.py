@@ -25,7 +25,7 @@ from kafka_lagoon.secret import Secret
 from tests.apply.kinds_in_memory import Things, action, failure
 from tests.fake.broker import FakeBroker
 from tests.fake.cluster import FakeCluster
-from tests.fake.faults import Altered, Fault
+from tests.fake.faults import Altered, Close, Fault
 
 Output = pytest.CaptureFixture[str]
 
@@ -276,3 +276,21 @@ def test_help_and_unknown_verbs(things: Things, capsys: Output) -> None:
     assert "--allow-deletions" in options
     assert "--allow-unclean-elections" not in options
     assert things.sent == []
+
+
+def test_brokers_that_restart_during_a_verb_are_waited_for(
+    state: FakeCluster, brokers: dict[int, FakeBroker], monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    """They have answered, so their address is right."""
+
+    def plan(context: ClusterContext) -> PlannedActions:
+        state.faults.append(Fault(METADATA.key, Close(), times=50))
+        assert len(context.cluster.refresh((), context.deadline).brokers) == 3
+        return PlannedActions(actions=[], notes=[])
+
+    declare(monkeypatch, Command(kind=altering(), summary="Sets things.", answer=plan))
+    host, port = next(iter(brokers.values())).server_address[:2]
+    backoff = ("--set", "kafka.retry_backoff_ms=10", "--set", "kafka.retry_backoff_max_ms=50")
+    servers = ("--set", f"kafka.bootstrap_servers={host}:{port}")
+    assert main(["admin", "set", *servers, *backoff, "--yes"]) == 0
+    assert "nothing to do" in capsys.readouterr().out

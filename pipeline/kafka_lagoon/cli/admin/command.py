@@ -40,6 +40,7 @@ def _run(invocation: Invocation, plan: Callable[[ClusterContext], PlannedActions
         recorder,
         connected(chosen.kafka, options, clock) as (cluster, deadline),
     ):
+        cluster.waits = True  # a broker that restarts from now on is waited for
         if options.yes and not options.dry_run:
             recorder.begin()
         planned = plan(ClusterContext(cluster=cluster, options=options, deadline=deadline))
