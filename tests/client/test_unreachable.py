@@ -81,3 +81,17 @@ def test_addresses_that_no_broker_has_any_more() -> None:
         unreachable.learn(address, [SILENCE], hands.seconds - 1, LONGEST_MS)
     assert "a:1" not in unreachable
     assert "b:1" in unreachable
+
+
+def test_an_attempt_that_another_one_follows() -> None:
+    """Its silence is forgotten, and an answer in it is not."""
+    hands = Hands()
+    unreachable = unreachable_brokers(hands)
+    unreachable.add("a:1")
+    with unreachable.unchanged():
+        unreachable.learn("a:1", [ANSWER], 0, LONGEST_MS)
+        unreachable.add("b:1")
+        unreachable.learn("c:1", [SILENCE], 0, LONGEST_MS)
+    hands.move(HALF_S)
+    unreachable.learn("c:1", [SILENCE], hands.seconds, LONGEST_MS)
+    assert not any(address in unreachable for address in ("a:1", "b:1", "c:1"))

@@ -1,13 +1,26 @@
 """Leaders are asked about all partitions of a task at a time, and no partition waits long for another one's leader."""
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import cast
 
+import pytest
+
+from kafka_lagoon.client.broker import Broker
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure
+from kafka_lagoon.client.request_stats import RequestStats
+from kafka_lagoon.client.session import Session
+from kafka_lagoon.client.unreachable import UnreachableBrokers
 from kafka_lagoon.clock import Deadline
+from kafka_lagoon.errors import ConnectionFailed
+from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.protocol.messages.list_offsets import LIST_OFFSETS
-from kafka_lagoon.restore.asked_together import AskedTogether
+from kafka_lagoon.restore.asked_together import AskedTogether, logs_of
 from kafka_lagoon.topic_partition import TopicPartition
 from tests.clock import Hands
+from tests.fake.cluster import FakeCluster
+from tests.short_timeouts import short_timeouts
 
 A, B, C = (TopicPartition("t", number) for number in range(3))
 SILENT = own_failure(LIST_OFFSETS, Scope.of_partition(*B), "REQUEST_TIMED_OUT", "nothing came")
@@ -22,7 +35,8 @@ class Leaders:
 
     def answers(self) -> AskedTogether[int]:
         """Answers about three partitions."""
-        return AskedTogether(self.hands.clock(), [A, B, C], self._ask)
+        cluster = SimpleNamespace(clock=self.hands.clock(), unreachable=UnreachableBrokers(self.hands.clock(), 60_000))
+        return AskedTogether(cast("Cluster", cluster), [A, B, C], self._ask)
 
     def deadline(self) -> Deadline:
         """A minute from now."""
@@ -84,3 +98,26 @@ def test_a_partition_of_another_task() -> None:
     other = TopicPartition("other", 0)
     assert leaders.answers().of(other, leaders.deadline()) == 1
     assert leaders.asked == [(other,)]
+
+
+@pytest.mark.usefixtures("brokers")
+def test_brokers_that_restart_have_the_time_of_a_partition(state: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That all of them were silent for the first two seconds is no reason to give up at the next refusal."""
+    hands, connected = Hands(), Broker._connected
+    settings = short_timeouts(state, default_api_timeout_ms=60_000)
+    orders = [TopicPartition("orders", number) for number in range(6)]
+    deadline = Deadline.after(hands.clock(), 120_000)
+    with Cluster.connect(settings, hands.clock(), RequestStats(), deadline, waits=True) as cluster:
+        cluster.refresh({"orders"}, deadline)
+        back_at = hands.seconds + 20
+
+        def restarting(broker: Broker, within: Deadline) -> Session:
+            if hands.seconds < back_at:
+                raise ConnectionFailed(broker.address, "connect", "Connection refused")
+            return connected(broker, within)
+
+        monkeypatch.setattr(Broker, "_connected", restarting)
+        for broker in cluster.brokers.values():
+            broker.close()
+        logs = logs_of(cluster, orders)
+        assert [type(logs.of(one, deadline)) for one in orders] == [LogBounds] * 6

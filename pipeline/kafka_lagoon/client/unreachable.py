@@ -3,7 +3,8 @@
 A wrong address, or a frozen broker, would otherwise use up the time of a command, and nothing would be known of the others.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from kafka_lagoon.clock import Clock
@@ -46,6 +47,16 @@ class UnreachableBrokers:
         elif not all(isinstance(outcome, PipelineError) for outcome in outcomes):
             self._addresses.discard(address)
             self._silent.pop(address, None)
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Do not take brokers for unreachable in here: they are asked again after it, with more time."""
+        addresses, silent = set(self._addresses), dict(self._silent)
+        try:
+            yield
+        finally:
+            self._addresses &= addresses
+            self._silent = {address: times for address, times in silent.items() if address in self._silent}
 
     def keep(self, addresses: Collection[str]) -> None:
         """Forget all other addresses than these: they may change for as long as a stream runs."""

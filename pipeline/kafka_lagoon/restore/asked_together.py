@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
-from kafka_lagoon.clock import Clock, Deadline
+from kafka_lagoon.clock import Deadline
 from kafka_lagoon.fetch.log_bounds import ask_log_bounds
 from kafka_lagoon.fetch.ranges import LogBounds
 from kafka_lagoon.fetch.split import READ_COMMITTED
@@ -26,8 +26,8 @@ class AskedTogether(Generic[T]):
     time of that partition: others do not wait for it.
     """
 
-    def __init__(self, clock: Clock, partitions: Iterable[TopicPartition], ask: Ask[T]) -> None:
-        self._clock, self._ask = clock, ask
+    def __init__(self, cluster: Cluster, partitions: Iterable[TopicPartition], ask: Ask[T]) -> None:
+        self._cluster, self._clock, self._ask = cluster, cluster.clock, ask
         self._left = dict.fromkeys(partitions)  # those to ask about together; the caller has not asked about them yet
         self._known: Mapping[TopicPartition, T] = {}
         self._known_until_s = float("-inf")
@@ -49,7 +49,8 @@ class AskedTogether(Generic[T]):
 
     def _ask_about_all(self, deadline: Deadline) -> None:
         self._known_until_s = self._clock.monotonic() + _KEPT_S
-        self._known, failures = self._ask(list(self._left), deadline.within(_ALL_WITHIN_MS))
+        with self._cluster.unreachable.unchanged():
+            self._known, failures = self._ask(list(self._left), deadline.within(_ALL_WITHIN_MS))
         for partition in failures:
             del self._left[partition]
 
@@ -57,5 +58,5 @@ class AskedTogether(Generic[T]):
 def logs_of(cluster: Cluster, partitions: Iterable[TopicPartition]) -> AskedTogether[LogBounds]:
     """Where the logs of partitions start and end."""
     return AskedTogether(
-        cluster.clock, partitions, lambda some, deadline: ask_log_bounds(cluster, some, READ_COMMITTED, deadline)
+        cluster, partitions, lambda some, deadline: ask_log_bounds(cluster, some, READ_COMMITTED, deadline)
     )

@@ -101,7 +101,7 @@ class _Task:
         self.topics = RecentTopics(settings.clock, lambda topic: _described(cluster, settings, topic))
         self.logs = logs_of(cluster, targets)
         self.last_sequences = AskedTogether(
-            settings.clock,
+            cluster,
             targets,
             lambda some, deadline: last_sequences(cluster, some, settings.plan.producer_id, deadline),
         )
