@@ -119,6 +119,14 @@ def test_what_is_unknown_is_said() -> None:
     assert "no lag known" in line([lag("a", None)])
 
 
+def test_a_partition_without_a_commit_is_not_unknown() -> None:
+    """Its lag is null, and counts as unknown nowhere: not in `lagoon lag`, metrics and limits, and not here."""
+    uncommitted = lag_row("b", "orders", 0, lag=None, lag_basis="log_start", problem="NO_COMMIT")
+    assert "unknown" not in line([lag("a", 5), uncommitted])
+    unread = lag_row("c", "orders", 0, lag=None, lag_basis="unknown", problem="LEADER_NOT_AVAILABLE")
+    assert "lag unknown for 1 of 3" in line([lag("a", 5), uncommitted, unread])
+
+
 def test_the_commonest_causes_are_named() -> None:
     """Two errors have their counts and APIs, the other errors are counted, and lagoon doctor says what to do."""
     rows = [

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from kafka_lagoon.group_lag import LOG_START
 from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
 from kafka_lagoon.tables.group_rows import ConsumerLagRow
 from kafka_lagoon.tables.row_columns import column_of
@@ -16,7 +17,9 @@ def snapshot_line(snapshot: Snapshot, place: str, seconds: float) -> str:
     """Make the line: cluster, sizes, worst lag, brokers that are down, unknown lag, and the place of the tables."""
     header, published = snapshot.header, snapshot.published
     lag = snapshot.of(ConsumerLagRow)
-    unknown = sum(1 for records in column_of(lag, "lag") if records is None)
+    # Without a commit there is no lag to know, as in group_lag.py.
+    rows = zip(column_of(lag, "lag"), column_of(lag, "lag_basis"), strict=True)
+    unknown = sum(1 for records, basis in rows if records is None and basis != LOG_START)
     parts = [
         *_health(snapshot.of(BrokerRow), snapshot.of(PartitionRow)),
         counted(published.topics, "topic"),
