@@ -74,6 +74,12 @@ def test_every_question_has_an_answer() -> None:
     assert all(answer.count("\n") >= 2 for answer in answers)
 
 
+def test_the_zone_comes_before_what_depends_on_it() -> None:
+    """Literals and functions mean the zone of a Spark session: the page says what to set before the first statement with one."""
+    dependent = next(one for one in statements(PAGE) if re.search(r"\bhour\(|\bTIMESTAMP '|\bcurrent_date\b", one))
+    assert 'spark.conf.set("spark.sql.session.timeZone", "UTC")' in PAGE.partition(dependent)[0]
+
+
 def _snippet(reader: str) -> str:
     (snippet,) = (one for one in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE) if reader in one)
     return snippet
