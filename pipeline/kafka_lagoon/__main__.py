@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from kafka_lagoon.garbage import gc_paused
+from kafka_lagoon.terminations import interrupted_code, terminations
 
 _AGAIN_AFTER_S = 0.01
 _READ_WITHIN_MS = 500
@@ -22,7 +23,7 @@ _TERMINATIONS = (signal.SIGTERM, signal.SIGHUP)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name, as the last one of this process; return its exit code."""
-    terminations: list[int] = []
+    terminations.clear()
     _name_files_in_utf8()
 
     def terminate(number: int, _: object) -> None:
@@ -52,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if code == _INTERRUPTED:
         for number in (signal.SIGINT, signal.SIGHUP):  # a second one would interrupt the end of the process
             signal.signal(number, signal.SIG_IGN)
-        code = 128 + terminations[0] if terminations else _INTERRUPTED
+        code = interrupted_code()
     # Otherwise Python walks all objects when the process ends, for a tenth of a short command. DuckDB complains of objects that
     # are not collected then.
     if "duckdb" not in sys.modules:

@@ -15,7 +15,7 @@ from threading import Barrier, BrokenBarrierError, Event, Lock, Thread, main_thr
 import pytest
 from py4j.protocol import Py4JError
 
-from kafka_lagoon import log
+from kafka_lagoon import log, terminations
 from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, RunOutcome, at_once, one_by_one
 from kafka_lagoon.cli.terminal import (
     BAD_CONFIGURATION,
@@ -159,6 +159,28 @@ def test_an_error_by_ctrl_c_ends_all(error: Exception) -> None:
     with pytest.raises(KeyboardInterrupt):
         one_by_one(made, CLOCK, run)
     assert [one.error for one in made] == ["KeyboardInterrupt", None, None]
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+@pytest.mark.parametrize(
+    ("received", "code"), [([], 130), ([signal.SIGTERM], 143), ([signal.SIGHUP, signal.SIGTERM], 129)]
+)
+def test_an_interrupted_run_has_the_exit_code_of_its_process(
+    events: Path, monkeypatch: pytest.MonkeyPatch, limit: int, received: list[int], code: int
+) -> None:
+    """Its event and its metrics had 1. Runs that have ended keep theirs."""
+    monkeypatch.setattr(terminations, "terminations", received)
+
+    def run(outcome: RunOutcome) -> int:
+        if outcome.cluster == "a":
+            return INCOMPLETE
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        at_once(outcomes(), limit, CLOCK, run)
+    first, second, *_ = [json.loads(line) for line in events.read_text().splitlines()]
+    assert (first["cluster"], first["exit_code"]) == ("a", INCOMPLETE)
+    assert (second["status"], second["exit_code"]) == ("failed", code)
 
 
 @pytest.mark.parametrize(

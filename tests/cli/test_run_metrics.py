@@ -1,10 +1,12 @@
 """A run writes its metrics also if it fails, and the metrics of the newest snapshot stay."""
 
+import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kafka_lagoon import terminations
 from kafka_lagoon.cli.outcome import APPLY, INGEST, MAINTAIN, PARTIAL, SNAPSHOT, RunOutcome, one_by_one
 from kafka_lagoon.cli.run_metrics import metrics_written
 from kafka_lagoon.cli.terminal import BAD_CONFIGURATION, COMPLETE, FAILED, INCOMPLETE, LOCKED
@@ -80,6 +82,18 @@ def test_a_cluster_does_not_wait_for_the_others(tmp_path: Path) -> None:
         for name in "abc"
     ]
     assert ends == [1600, 2200, 2800]
+
+
+def test_an_interrupted_run_has_the_exit_code_of_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It had 1: a run that a scheduler has ended looked like one that failed. `maintain` has no outcome of its own by then."""
+    monkeypatch.setattr(terminations, "terminations", [signal.SIGTERM])
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, RunOutcome(job=INGEST, cluster="a"), ends=KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt), metrics_written(of(tmp_path), [RunOutcome(job=MAINTAIN)], CLOCK_AT_1000):
+        raise KeyboardInterrupt
+    of_ingest, of_maintain = (in_file(tmp_path / f"lagoon-run-{name}.prom") for name in ("ingest-a", "maintain"))
+    assert value(of_ingest, "lagoon_run_exit_code", lagoon_job="ingest", kafka_cluster="a") == 143
+    assert value(of_maintain, "lagoon_run_exit_code", lagoon_job="maintain") == 143
 
 
 def test_metrics_of_another_warehouse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

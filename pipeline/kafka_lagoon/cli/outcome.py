@@ -33,6 +33,7 @@ from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import Clock
 from kafka_lagoon.errors import PipelineError
 from kafka_lagoon.metrics.exposition import Sample
+from kafka_lagoon.terminations import interrupted_code
 
 _WAIT_S = 0.5
 EVENT = "run_finished"
@@ -76,7 +77,9 @@ class RunOutcome:
     ingest_id: str | None = _value("id of the run in `record_ranges`; null if there were no new records", INGEST)
     restore_id: str | None = _value("id of the restore in `restore_map`; null if none was begun", RESTORE)
     status: str | None = _value("`complete`, `partial`, `failed`, `misconfigured` or `locked`")
-    exit_code: int | None = _value("exit code that a run for this cluster or table alone would have")
+    exit_code: int | None = _value(
+        "exit code that a run for this cluster or table alone would have: 129, 130 or 143 if interrupted"
+    )
     error: str | None = _value("reason why nothing was written, or why a partial result is a failure")
     failures: int | None = _value(
         "snapshot: rows of `collection_failures`; ingest: partitions that were not read to their end, requests that failed, "
@@ -245,6 +248,7 @@ def _report_interrupted(outcome: RunOutcome, end: Future[BaseException | None]) 
     failure = end.result() if end.done() else KeyboardInterrupt()
     if isinstance(failure, KeyboardInterrupt):
         outcome.error, failure = KeyboardInterrupt.__name__, None
+        outcome.exit_code = interrupted_code()
     with suppress(OutputFailed, BrokenPipeError):
         _report(outcome, failure)
 
@@ -280,13 +284,14 @@ def _attempt(outcome: RunOutcome, clock: Clock, run: Callable[[RunOutcome], int]
         outcome.error, failure = type(error).__name__, error  # the event has only its type: its text may hold secrets
     if failure and was_interrupted(failure):  # the other clusters are not tried then
         outcome.error, failure = KeyboardInterrupt.__name__, KeyboardInterrupt()
+        outcome.exit_code = interrupted_code()
     elif failure and isinstance(failure := expected(failure), PipelineError):
         outcome.error = "; ".join(problems_of(failure))
     outcome.seconds = round(clock.monotonic() - started, 3)
     outcome.requests = sum(api.requests for api in outcome.request_stats.by_api.values())
     if isinstance(failure, PipelineError):
         outcome.exit_code = code_of(failure)
-    outcome.status = outcome.status or STATUS[outcome.exit_code]
+    outcome.status = outcome.status or _status(outcome.exit_code)
     if outcome.when_ended:
         try:
             outcome.when_ended(outcome)
@@ -295,10 +300,15 @@ def _attempt(outcome: RunOutcome, clock: Clock, run: Callable[[RunOutcome], int]
     return failure
 
 
+def _status(exit_code: int) -> str:
+    """Return the status of a run by its exit code; an interrupted one has failed."""
+    return STATUS.get(exit_code, STATUS[FAILED])
+
+
 def _report(outcome: RunOutcome, failure: BaseException | None) -> int:
     """Print the lines of a run and write its event; return the exit code. Ctrl-C and the like are raised again."""
     exit_code = FAILED if outcome.exit_code is None else outcome.exit_code
-    outcome.status = outcome.status or STATUS[exit_code]
+    outcome.status = outcome.status or _status(exit_code)
     try:
         for line in outcome.lines:
             say(line)

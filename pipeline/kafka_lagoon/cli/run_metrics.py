@@ -18,6 +18,7 @@ from kafka_lagoon.metrics import run
 from kafka_lagoon.metrics.exposition import Metric, Sample
 from kafka_lagoon.metrics.textfile import file_name, replace_file, replaced_place
 from kafka_lagoon.settings import Settings
+from kafka_lagoon.terminations import interrupted_code
 from kafka_lagoon.warehouse_urls import local_folder
 
 _OF_CLUSTER = "give the clusters names of their own, [clusters.NAME] (docs/monitoring.md)"
@@ -43,11 +44,13 @@ def metrics_written(settings: Settings | None, outcomes: Sequence[RunOutcome], c
         outcome.when_ended = write
     try:
         yield
-    except PipelineError as error:  # an error that ends the run before its outcomes are reported
+    except (PipelineError, KeyboardInterrupt) as error:  # it ends the run before its outcomes are reported
         for outcome in outcomes:
-            if outcome.status is None and not was_interrupted(error):
+            if outcome.status is None and isinstance(error, PipelineError) and not was_interrupted(error):
                 outcome.exit_code = code_of(error)
                 outcome.status = STATUS[outcome.exit_code]
+            elif outcome.status is None:
+                outcome.exit_code = interrupted_code()
         raise
     finally:
         for outcome in outcomes:

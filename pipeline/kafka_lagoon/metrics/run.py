@@ -6,7 +6,8 @@ _RUN = ("lagoon_job", "kafka_cluster")  # job, and often cluster, are labels tha
 
 EXIT_CODE = Metric(
     "lagoon_run_exit_code",
-    "Exit code of the last run: 0 complete, 1 failed, 2 bad settings, 3 incomplete, 4 another run held the lock.",
+    "Exit code of the last run: 0 complete, 1 failed, 2 bad settings, 3 incomplete, 4 another run held the lock; "
+    "129, 130 and 143 interrupted.",
     _RUN,
 )
 STATUS = Metric(
