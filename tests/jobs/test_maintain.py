@@ -91,6 +91,21 @@ def test_a_warehouse_that_cannot_be_written(
     assert re.fullmatch(f"lagoon: warehouse: {complaint}", "\n".join(lines))
 
 
+@pytest.mark.usefixtures("spark")
+def test_a_warehouse_that_cannot_be_entered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It cannot be written, either: exit 2 as for other jobs, where it was 1. A dry run would only have read."""
+    lake = tmp_path / "lake"
+    lake.mkdir(0)  # the JVM of the tests may be root's, and would find tables
+    with modes_bind():
+        codes = [main(["maintain", "--warehouse", str(lake), *more]) for more in ((), ("--dry-run",))]
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lagoon: ")]
+    assert codes == [2, 1]
+    assert [re.sub(r"user \w+,", "user U,", line) for line in lines] == [
+        f"lagoon: {name}{lake}: Permission denied: it belongs to user U, who can let others read it (docs/security.md, umask)"
+        for name in ("warehouse: ", "")
+    ]
+
+
 @pytest.mark.proof
 def test_maintain_by_spark_submit(spark: SparkSession, tmp_path: Path) -> None:
     """Without tables there is one line and exit 1; with tables one line each, done or to be done."""

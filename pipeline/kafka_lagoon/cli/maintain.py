@@ -19,6 +19,7 @@ from kafka_lagoon.delta.maintain import SAFE_HOURS, Files, Maintained, MaintainO
 from kafka_lagoon.delta.old_rows import OldRows
 from kafka_lagoon.delta.open_warehouse import check_writable
 from kafka_lagoon.delta.warehouse import Warehouse
+from kafka_lagoon.errors import ConfigError, TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.runs.context import RunContext
 from kafka_lagoon.runs.maintain import maintain_table
@@ -76,7 +77,12 @@ def maintain_all(arguments: MaintainArguments, clock: Clock) -> int:
 def _maintain_tables(arguments: MaintainArguments, clock: Clock) -> int:
     options = arguments.options
     context = RunContext(MAINTAIN, arguments.settings, clock)
-    warehouse = context.existing_warehouse
+    try:
+        warehouse = context.existing_warehouse
+    except TableError as error:
+        if options.dry_run or not isinstance(error.__cause__, PermissionError):
+            raise
+        raise ConfigError([f"warehouse: {error}"]) from error  # who may not enter a folder may not write to it, either
     if arguments.settings.warehouse and not options.dry_run:
         check_writable(warehouse)
     outcomes = [RunOutcome(job=MAINTAIN, table=name, dry_run=options.dry_run) for name in options.tables]
