@@ -267,6 +267,19 @@ def test_an_error_of_a_task_of_spark_has_its_cause() -> None:
     assert reason_of(error) == f"{failed}: No space left on device (IOException)"
 
 
+def test_an_error_of_the_writer_of_parquet_has_its_cause() -> None:
+    """Where the disk is full when the writer closes its file, it only says that it could not."""
+    of_disk = SimpleNamespace(
+        getMessage=lambda: "java.io.IOException: No space left on device", getClass=lambda: class_called("FSError")
+    )
+    error = SimpleNamespace(
+        getMessage=lambda: "Unable to close resource",
+        getClass=lambda: class_called("ParquetCloseResourceException"),
+        getCause=lambda: of_disk,
+    )
+    assert reason_of(error) == "Unable to close resource: java.io.IOException: No space left on device (FSError)"
+
+
 def class_called(name: str) -> SimpleNamespace:
     """Return a class of Java with this name."""
     return SimpleNamespace(getSimpleName=lambda: name)

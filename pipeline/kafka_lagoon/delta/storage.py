@@ -38,8 +38,8 @@ _UNREACHABLE = (
     "NoRouteToHostException",
     "UnknownHostException",
 )
-# What Hadoop's connector for Google and Spark's tasks say without a reason; their cause has it.
-_WITHOUT_REASON = ("Error accessing gs://", "[TASK_WRITE_FAILED]", "[FAILED_READ_FILE")
+# What Hadoop's connector for Google, Spark's tasks and the writer of Parquet say without a reason; their cause has it.
+_WITHOUT_REASON = ("Error accessing gs://", "[TASK_WRITE_FAILED]", "[FAILED_READ_FILE", "Unable to close resource")
 _SPARK_WAITED = "Exception thrown in awaitResult"  # of another thread's exception
 _QUOTED_KEY = re.compile(r'\bkey ="(?!null").*"')
 # Exceptions of Java as py4j or PySpark raise them, and those of a JVM that is gone.
