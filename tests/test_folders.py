@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_lagoon.errors import TableError
-from kafka_lagoon.folders import is_folder, nameless_user, owner, place_for_temporary_files
+from kafka_lagoon.folders import is_folder, nameless_user, no_current_folder, owner, place_for_temporary_files
 from tests.closed import modes_bind
 
 
@@ -60,3 +60,14 @@ def test_no_place_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
         tempfile.mkdtemp()
     cause = "No usable temporary directory found in ['/nowhere/tmp']"
     assert str(raised.value) == f"temporary files: {cause}: let TMPDIR name a folder with space that can be written"
+
+
+def test_a_current_folder_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that makes absolute paths of temporary files fails in one, and TMPDIR was named as the cure."""
+    assert no_current_folder() == ""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(TableError) as raised, place_for_temporary_files():
+        (Path.cwd() / "file").touch()
+    assert str(raised.value) == "the current folder has been removed: change to another one"

@@ -55,7 +55,19 @@ def place_for_temporary_files() -> Iterator[None]:
 
 def no_temporary_files(error: OSError) -> str:
     """The line about a temporary file that cannot be made."""
-    return f"temporary files: {error.strerror}: let TMPDIR name a folder with space that can be written"
+    return (
+        no_current_folder()
+        or f"temporary files: {error.strerror}: let TMPDIR name a folder with space that can be written"
+    )
+
+
+def no_current_folder() -> str:
+    """The fault of a process whose current folder was removed: Java and PySpark do not start there. Empty if it exists."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return "the current folder has been removed: change to another one"
+    return ""
 
 
 def _closed(path: Path) -> Path:

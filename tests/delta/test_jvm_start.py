@@ -86,6 +86,15 @@ def test_a_jvm_of_a_process_with_many_files(monkeypatch: pytest.MonkeyPatch, tmp
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
+def test_a_current_folder_that_was_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Java ends at once in one; its memory and its options were named as the cause."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(TableError, match=r"^no JVM for Delta Kernel: the current folder has been removed: change to "):
+        jvm_start.started(())
+
+
 @pytest.mark.parametrize(("warehouse", "has_session"), [(None, False), ("/lake", True)])
 def test_none_starts_where_none_is_needed(
     monkeypatch: pytest.MonkeyPatch, warehouse: str | None, has_session: bool

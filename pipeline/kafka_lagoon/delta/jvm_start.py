@@ -20,6 +20,7 @@ from py4j.protocol import Py4JError
 from kafka_lagoon.delta.interrupts import held_back
 from kafka_lagoon.delta.s3_jvm import conf_folder, s3_jars
 from kafka_lagoon.errors import JarsUnavailable, TableError
+from kafka_lagoon.folders import no_current_folder
 from kafka_lagoon.jars.class_archives import KERNEL, archive_options
 from kafka_lagoon.jars.ivy import spark_jars_folder
 from kafka_lagoon.jars.java import class_path, java_path
@@ -156,7 +157,8 @@ def _first_line(process: "Popen[bytes]", answers: IO[bytes]) -> bytes:
 def _port(line: bytes, java: str) -> int:
     """The port that py4j prints first; ValueError if Java has ended without it."""
     if not line.strip().isdigit():
-        raise ValueError(f"{java} did not start with this memory and these options: `{java} -version` may say why")
+        options = f"{java} did not start with this memory and these options: `{java} -version` may say why"
+        raise ValueError(no_current_folder() or options)
     return int(line)
 
 
