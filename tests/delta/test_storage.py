@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 
 from kafka_lagoon.delta.storage import Storage, Stored, reason, reason_of
 from kafka_lagoon.errors import TableError
+from tests.closed import modes_bind
 from tests.proof.points.watch import Watch
 
 LOCAL = Storage(jvm=None, conf=None)
@@ -46,6 +47,26 @@ def test_a_file_that_is_whole_as_soon_as_it_is_there(tmp_path: Path, monkeypatch
             LOCAL.write_whole(url, "other")
         monkeypatch.setattr(Path, "hardlink_to", _without_links)
     assert sorted(path.name for path in (tmp_path / "folder").iterdir()) == ["linked.json", "renamed.json"]
+
+
+def test_a_file_is_removed_whatever_its_name(tmp_path: Path) -> None:
+    """Hadoop refuses names with a colon, and one such file ended the maintenance of its table."""
+    for name in ("part-0.parquet", "a:b.parquet"):
+        url = f"file:{tmp_path}/{name}"
+        LOCAL.write(url, b"content")
+        (tmp_path / f".{name}.crc").touch()
+        LOCAL.delete(url)
+        LOCAL.delete(url)  # another run may have removed it
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_cannot_be_removed_is_named(tmp_path: Path) -> None:
+    """Hadoop returned false for it, as for a file that does not exist."""
+    LOCAL.write(f"file:{tmp_path}/file", b"")
+    tmp_path.chmod(0o500)
+    with modes_bind(), pytest.raises(TableError, match=r"^file:.*/file cannot be removed: Permission denied$"):
+        LOCAL.delete(f"file:{tmp_path}/file")
+    tmp_path.chmod(0o700)
 
 
 def _without_links(path: Path, _: Path) -> None:

@@ -207,7 +207,10 @@ class Storage:
         return url.startswith(_LOCAL) and Path(url.removeprefix(_LOCAL)).is_symlink()
 
     def delete(self, url: str) -> None:
-        """Remove a file, or a folder with everything in it."""
+        """Remove a file, or a folder with everything in it; nothing if there is none. TableError if it cannot be removed."""
+        if url.startswith(_LOCAL) and not Path(url.removeprefix(_LOCAL)).is_dir():
+            _delete_local_file(url)
+            return
         path = self._path(url)
         try:
             files = path.getFileSystem(self.conf)
@@ -319,6 +322,16 @@ def _write_local_whole(url: str, data: bytes) -> None:
         raise TableError(f"{url} cannot be written: {error.strerror}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _delete_local_file(url: str) -> None:
+    """Remove a file and Hadoop's checksum of it. Hadoop itself refuses names with a colon, and hides some failures."""
+    path = Path(url.removeprefix(_LOCAL))
+    try:
+        path.unlink(missing_ok=True)
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    except OSError as error:
+        raise TableError(f"{url} cannot be removed: {error.strerror}") from error
 
 
 def _read_local(url: str) -> bytes:
