@@ -190,6 +190,24 @@ def test_a_commit_on_a_topic_that_is_gone_keeps_its_row() -> None:
     assert lag[1].committed_offset == 7
 
 
+def test_a_partition_that_appeared_meanwhile_has_the_id_of_its_topic() -> None:
+    """Nothing else of its log is known; if the topic was re-created, that is the reason."""
+    created = replace(TOPOLOGY, topic_ids={**TOPOLOGY.topic_ids, "new": "id-new"}, changed={"a": TOPIC_RECREATED})
+    lag = rows([commit("a", 2, 5), commit("b", 1, 6), commit("new", 0, 7)], [], topology=created)
+    assert [(row.topic_id, row.lag, row.problem) for row in lag] == [
+        ("id-a", None, TOPIC_RECREATED),
+        ("id-b", None, "UNKNOWN_TOPIC_OR_PARTITION"),
+        ("id-new", None, "UNKNOWN_TOPIC_OR_PARTITION"),
+    ]
+
+
+def test_rows_are_in_the_order_of_topic_and_partition() -> None:
+    """Whatever the order of the commits, and where a partition does not exist."""
+    for committed in ([("b", 0), ("a", 1), ("a", 0)], [("a", 0), ("b", 0), ("a", 7)], [("b", 0), ("c", 1), ("c", 0)]):
+        lag = rows([commit(topic, partition, 1) for topic, partition in committed], [])
+        assert [(row.topic, row.partition) for row in lag] == sorted(committed)
+
+
 def test_an_end_that_is_unknown_names_its_reason() -> None:
     """A partition without a leader has a commit, but no lag."""
     row = only(rows([commit("a", 0, 1)], [end("a", 0, None, problem="LEADER_NOT_AVAILABLE")]))

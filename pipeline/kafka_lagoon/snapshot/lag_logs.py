@@ -75,7 +75,7 @@ class PartitionLogs:
         self.last_stable_offset = OffsetsBySlot()
         self.end_before = OffsetsBySlot()
         self.problems: dict[int, str] = {}  # why an offset of the slot is unknown
-        self.changed: set[int] = set()  # slots of topics that were deleted or re-created meanwhile
+        self.changed: set[int] = set()  # slots that existed of topics that were deleted or re-created since
         self.known = 0  # slots below are in the order of topic and partition
         self._slots: dict[str, _Slots] = {}
         self._existing: dict[str, frozenset[int]] = {}
@@ -128,8 +128,6 @@ class PartitionLogs:
             offsets.append(None)
         self.slots(topic)[partition] = slot  # type: ignore[index]  # ours
         change = self._topology.changed.get(topic)
-        if change:
-            self.changed.add(slot)
         self.problems[slot] = change or self._topology.hidden.get(topic, _NO_SUCH_PARTITION)
         return slot
 
