@@ -1,5 +1,7 @@
 """Rows of share and streams groups, from descriptions as messages."""
 
+from dataclasses import replace
+
 import pytest
 
 from kafka_lagoon.admin.groups import GroupListing
@@ -14,6 +16,7 @@ from kafka_lagoon.snapshot.group_types import (
     consumer_group,
     share_group,
     streams_group,
+    undescribed_group,
 )
 from kafka_lagoon.tables.cluster_rows import TopicPartitions
 from kafka_lagoon.tables.group_rows import StreamsTasks
@@ -37,7 +40,7 @@ def test_a_classic_group_that_was_deleted_after_it_was_listed() -> None:
 
 def test_members_of_a_share_group_may_have_the_same_partitions() -> None:
     """Each member has its own row with all of its partitions."""
-    owned = share.ShareGroupTopicPartitions(topic_id=TOPIC_ID, topic_name="t", partitions=(0, 1))
+    owned = share.ShareGroupTopicPartitions(topic_id=TOPIC_ID, topic_name="t", partitions=(1, 0))
     members = tuple(
         share.DescribedShareMember(
             member_id=member_id,
@@ -62,8 +65,8 @@ def test_members_of_a_share_group_may_have_the_same_partitions() -> None:
     assert (group.group_type, group.state, group.protocol, group.members) == ("share", "Stable", "simple", 2)
     assert (group.group_epoch, group.assignment_epoch, group.coordinator_id, group.problem) == (3, 2, 7, None)
     assert [one.member_id for one in rows] == ["a", "b"]
-    assert rows[0].assignment
     assert rows[0].assignment == rows[1].assignment
+    assert [one.partitions for one in rows[0].assignment or ()] == [(0, 1)]
     assert rows[0].target_assignment is None
     assert rows[0].subscribed_topics == ("s", "t")
 
@@ -98,10 +101,10 @@ def test_a_share_group_with_topic_ids_only() -> None:
 
 def _streams(topology: streams.DescribedTopology | None) -> streams.DescribedStreamsGroup:
     active = (
-        streams.DescribedTaskIds(subtopology_id="0", partitions=(0, 2)),
         streams.DescribedTaskIds(subtopology_id="1", partitions=(1,)),
+        streams.DescribedTaskIds(subtopology_id="0", partitions=(2, 0)),
     )
-    tasks = streams.DescribedTaskAssignment(active_tasks=active, standby_tasks=active, warmup_tasks=())
+    tasks = streams.DescribedTaskAssignment(active_tasks=active, standby_tasks=active, warmup_tasks=active[:1])
     member = streams.DescribedStreamsMember(
         member_id="m",
         member_epoch=4,
@@ -114,7 +117,7 @@ def _streams(topology: streams.DescribedTopology | None) -> streams.DescribedStr
         task_offsets=(),
         task_end_offsets=(),
         assignment=tasks,
-        target_assignment=tasks,
+        target_assignment=replace(tasks, active_tasks=active[:1]),
         is_classic=False,
     )
     return streams.DescribedStreamsGroup(
@@ -158,13 +161,14 @@ def test_tasks_of_a_streams_group_read_partitions_of_their_sources() -> None:
         StreamsTasks(subtopology_id="0", partitions=(0, 2)),
         StreamsTasks(subtopology_id="1", partitions=(1,)),
     )
-    assert row.warmup_tasks == ()
+    assert row.warmup_tasks == (StreamsTasks(subtopology_id="1", partitions=(1,)),)
     assert row.subscribed_topics == ("between", "narrow", "wide")
     assert row.assignment == (
         TopicPartitions(topic="between", topic_id=None, partitions=(1,)),
         TopicPartitions(topic="narrow", topic_id=None, partitions=(0,)),
         TopicPartitions(topic="wide", topic_id=None, partitions=(0, 2)),
     )
+    assert row.target_assignment == row.assignment[:1], "the tasks that it will have"
 
 
 def test_a_streams_group_without_a_topology_keeps_its_members() -> None:
@@ -174,6 +178,10 @@ def test_a_streams_group_without_a_topology_keeps_its_members() -> None:
     assert row.problem == "TOPOLOGY_NOT_RETURNED"
     assert (group.topology_epoch, row.topology_epoch) == (None, 0)
     assert row.active_tasks, "the tasks are known, what they read is not"
+    described = _streams(None)
+    described = replace(described, members=(replace(described.members[0], is_classic=True),))
+    _, (row,) = streams_group(listed("streams"), described, 7, {})
+    assert row.member_type == "classic"
 
 
 @pytest.mark.parametrize(
@@ -188,6 +196,7 @@ def test_the_protocol_of_a_member_of_a_consumer_group(
     member = consumers.DescribedConsumerMember(
         member_id="m",
         member_epoch=3,
+        instance_id="i",
         client_id="c",
         client_host="/h",
         subscribed_topic_names=names,
@@ -207,13 +216,18 @@ def test_the_protocol_of_a_member_of_a_consumer_group(
     )
     _, (row,) = consumer_group(listed("consumer"), described, 7, {})
     assert (row.member_type, row.subscribed_pattern, row.subscribed_topics) == (member_type, "orders.*", topics)
+    assert row.group_instance_id == "i"
     assert (row.active_tasks, row.standby_tasks, row.warmup_tasks, row.process_id) == (None, None, None, None)
 
 
-def test_a_stable_group_without_an_assignment_says_so() -> None:
-    """A member of a stable group has an assignment, even if that is empty: missing bytes are not an empty assignment."""
+@pytest.mark.parametrize(
+    ("encoded", "of_member", "of_group"),
+    [(b"", "ASSIGNMENT_NOT_RETURNED", None), (b"\0", "MEMBER_PROTOCOL_UNREADABLE", "MEMBER_PROTOCOL_UNREADABLE")],
+)
+def test_a_stable_group_without_an_assignment_says_so(encoded: bytes, of_member: str, of_group: str | None) -> None:
+    """A member of a stable group has an assignment, even if that is empty: missing or odd bytes are not an empty assignment."""
     member = classic.DescribedMember(
-        member_id="m", client_id="c", client_host="/127.0.0.1", member_metadata=b"", member_assignment=b""
+        member_id="m", client_id="c", client_host="/127.0.0.1", member_metadata=b"", member_assignment=encoded
     )
     described = classic.DescribedGroup(
         error_code=0,
@@ -223,5 +237,45 @@ def test_a_stable_group_without_an_assignment_says_so() -> None:
         protocol_data="range",
         members=(member,),
     )
-    _, (row,) = classic_group(listed("classic"), described, 7, ConsumerProtocol())
-    assert (row.assignment, row.problem) == (None, "ASSIGNMENT_NOT_RETURNED")
+    group, (row,) = classic_group(listed("classic"), described, 7, ConsumerProtocol())
+    assert (row.assignment, row.problem, group.problem) == (None, of_member, of_group)
+
+
+def test_a_classic_group_that_rebalances_or_has_ended() -> None:
+    """Members have no assignment during a rebalance, which is no problem; a group that was listed as Dead is described."""
+    member = classic.DescribedMember(
+        member_id="m", client_id="c", client_host="/127.0.0.1", member_metadata=b"", member_assignment=b""
+    )
+    described = classic.DescribedGroup(
+        error_code=0, group_id="g", group_state="PreparingRebalance", protocol_type="consumer", members=(member,)
+    )
+    group, (row,) = classic_group(listed("classic"), described, 7, ConsumerProtocol())
+    assert (group.state, group.protocol, group.members, group.problem) == ("PreparingRebalance", None, 1, None)
+    assert (row.assignment, row.problem) == (None, None)
+    connect = replace(described, protocol_type="connect", members=(replace(member, member_metadata=b"\0"),))
+    group, (row,) = classic_group(listed("classic"), connect, 7, ConsumerProtocol())
+    assert (row.subscribed_topics, row.problem, group.problem) == (None, None, None), "bytes of another protocol"
+    ended = GroupListing(
+        ListedGroup(group_id="g", protocol_type="consumer", group_state="Dead", group_type="classic"), 1
+    )
+    dead = classic.DescribedGroup(error_code=0, group_id="g", group_state="Dead", members=())
+    group, members = classic_group(ended, dead, 7, ConsumerProtocol())
+    assert (group.state, group.protocol_type, group.members, group.problem, members) == (
+        "Dead",
+        "consumer",
+        0,
+        None,
+        [],
+    )
+
+
+def test_a_group_of_unknown_state() -> None:
+    """Brokers before version 4 of ListGroups return none."""
+    unknown = GroupListing(ListedGroup(group_id="g", protocol_type="consumer"), 1)
+    group = undescribed_group(unknown, None, 7)
+    assert (group.state, group.group_type, group.members, group.problem) == (
+        None,
+        None,
+        None,
+        "GROUP_TYPE_NOT_DESCRIBED",
+    )

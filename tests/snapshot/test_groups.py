@@ -46,10 +46,14 @@ def classic(group_id: str) -> DescribedGroup:
     )
 
 
-def consumer(topic_name: str) -> DescribedConsumerGroup:
-    """Make a KIP-848 group with a member that owns a partition of a topic."""
-    topic = ConsumerGroupTopicPartitions(topic_id=TOPIC_ID, topic_name=topic_name, partitions=(0,))
-    assignment = ConsumerGroupAssignment(topic_partitions=(topic,))
+def consumer(topic_name: str, in_target: str | None = None) -> DescribedConsumerGroup:
+    """Make a KIP-848 group with a member that owns a partition of a topic; `in_target`: its name in the target assignment."""
+    assignment, target = (
+        ConsumerGroupAssignment(
+            topic_partitions=(ConsumerGroupTopicPartitions(topic_id=TOPIC_ID, topic_name=name, partitions=(0,)),)
+        )
+        for name in (topic_name, topic_name if in_target is None else in_target)
+    )
     member = DescribedConsumerMember(
         member_id="m",
         member_epoch=1,
@@ -57,7 +61,7 @@ def consumer(topic_name: str) -> DescribedConsumerGroup:
         client_host="/1",
         subscribed_topic_names=("orders",),
         assignment=assignment,
-        target_assignment=assignment,
+        target_assignment=target,
     )
     return DescribedConsumerGroup(
         error_code=0,
@@ -108,6 +112,15 @@ def test_names_of_topics_come_from_the_topology_where_they_are_missing() -> None
     [with_names], [without] = (group_rows(groups, unnamed, some).members for some in (topology, None))
     assert (with_names.assignment[0].topic, with_names.problem) == ("orders", None)
     assert (without.assignment[0].topic, without.problem) == (None, "UNKNOWN_TOPIC_ID")
+
+
+def test_a_name_may_be_missing_in_the_target_alone() -> None:
+    """During a rebalance a member gets a topic that it does not own yet."""
+    groups, unnamed = {"g": listing("g", "consumer")}, described({"g": consumer("orders", in_target="")})
+    assert needs_topology(groups, unnamed)
+    [member] = group_rows(groups, unnamed, None).members
+    assert [some[0].topic for some in (member.assignment, member.target_assignment)] == ["orders", None]
+    assert member.problem == "UNKNOWN_TOPIC_ID"
 
 
 def test_streams_groups_need_the_topology() -> None:
