@@ -7,6 +7,7 @@ from kafka_lagoon.metrics.exposition import exposition
 from kafka_lagoon.metrics.groups import GroupFacts, group_facts, group_samples
 from kafka_lagoon.tables.cluster_rows import ConfigRow
 from kafka_lagoon.tables.group_rows import ConsumerGroupRow
+from kafka_lagoon.tables.owner_rows import ExpectedGroupRow, OwnerRow
 from tests.delta.samples import HOSTILE, NOON_MS, lag_row, row, snapshot
 from tests.metrics.parsed import parsed, value
 
@@ -94,7 +95,10 @@ def test_an_age_below_zero() -> None:
         ({"retention.ms": "1000", "cleanup.policy": "delete"}, NOON_MS + 1000),
         ({"retention.ms": "1000", "cleanup.policy": "compact,delete"}, NOON_MS + 1000),
         ({"retention.ms": "1000", "cleanup.policy": "compact"}, None),
+        ({"retention.ms": "0", "cleanup.policy": "delete"}, NOON_MS),
         ({"retention.ms": "-1", "cleanup.policy": "delete"}, None),
+        ({"retention.ms": str(10**13), "cleanup.policy": "delete"}, NOON_MS + 10**13),
+        ({"retention.ms": str(10**13 + 1), "cleanup.policy": "delete"}, None),
         ({"retention.ms": str(2**63 - 1), "cleanup.policy": "delete"}, None),
         ({}, None),
     ],
@@ -109,6 +113,9 @@ def test_when_the_first_unread_record_expires(configs: dict[str, str], expected:
         lag_row("g", "t", 2, lag=1),
         lag_row("g", "t", 3, lag=0, first_unread_timestamp_ms=1),
         lag_row("g", "other", 0, lag=1, first_unread_timestamp_ms=1),
+        lag_row("g", "t", 4, lag=1, lag_basis="share", first_unread_timestamp_ms=1),
+        row(ConfigRow, resource_type="group", resource_name="other", name="retention.ms", value="1000"),
+        row(ConfigRow, resource_type="group", resource_name="other", name="cleanup.policy", value="delete"),
     )
     assert group_facts(made)["g"].expires_ms == expected
 
@@ -157,10 +164,38 @@ def test_a_group_that_soon_loses_records_has_metrics_however_few_they_are() -> N
     facts["late"] = GroupFacts(GroupLag(lag=3), expires_ms=NOON_MS - hour)
     facts["soon"] = GroupFacts(GroupLag(lag=4), expires_ms=NOON_MS + 5 * hour)
     facts["lost"] = GroupFacts(GroupLag(lag=0, records_lost=1))
-    facts["largest"] = GroupFacts(GroupLag(lag=10**7))
-    samples = parsed(exposition(group_samples("c", facts, 4, NOON_MS)))
+    facts["largest"] = GroupFacts(GroupLag(lag=10**8), expires_ms=NOON_MS + 48 * hour)
+    facts["large"] = GroupFacts(GroupLag(lag=10**7))
+    samples = parsed(exposition(group_samples("c", facts, 5, NOON_MS)))
     groups = [dict(labels)["group"] for name, labels in samples if name == "lagoon_group_partitions"]
-    assert groups == ["lost", "late", "soon", "largest"]
+    assert groups == ["lost", "late", "soon", "largest", "large"]
+
+
+@pytest.mark.parametrize("should_run", [True, False])
+def test_each_value_has_a_sample(should_run: bool) -> None:
+    """Times are in seconds, and a group that the settings expect to be stopped has 1."""
+    made = snapshot(
+        1,
+        lag_row("g", "t", 0, lag=5, time_lag_ms=2_500, records_lost=7, first_unread_timestamp_ms=NOON_MS),
+        lag_row("g", "t", 1, lag=4, time_lag_ms=1_000, records_lost=0),
+        lag_row("g", "t", 2, problem="LEADER_NOT_AVAILABLE"),
+        *(config("t", name, text) for name, text in (("retention.ms", "1500"), ("cleanup.policy", "delete"))),
+        *(row(OwnerRow, entity_type=kind, name="g", owner=f"{kind} team", pattern="g") for kind in ("group", "topic")),
+        row(ExpectedGroupRow, group_id="g", should_run=should_run, hours="08:00-17:00", pattern="g"),
+    )
+    samples = parsed(exposition(group_samples("c", group_facts(made), 1, NOON_MS)))
+    values = {name: value(samples, name, kafka_cluster="c", group="g") for name, labels in samples if len(labels) == 2}
+    assert values == {
+        "lagoon_group_lag": 9,
+        "lagoon_group_highest_partition_lag": 5,
+        "lagoon_group_time_lag_seconds": 2.5,
+        "lagoon_group_partitions": 3,
+        "lagoon_group_unknown_lag_partitions": 1,
+        "lagoon_group_lost_records": 7,
+        "lagoon_group_expiry_timestamp_seconds": NOON_MS / 1000 + 1.5,
+        "lagoon_group_expected": 0 if should_run else 1,
+    }
+    assert value(samples, "lagoon_group_info", kafka_cluster="c", group="g", owner="group team") == 1
 
 
 def test_what_is_unknown_has_no_sample() -> None:
