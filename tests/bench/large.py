@@ -7,6 +7,7 @@ snapshot in a folder, and commands read it. With BENCH_LARGEST=1 there are a mil
 takes minutes and 10 GB of memory for the brokers.
 """
 
+import io
 import json
 import os
 import subprocess
@@ -20,7 +21,7 @@ from time import perf_counter, process_time
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.request_stats import RequestStats
 from kafka_lagoon.clock import SYSTEM_CLOCK, Deadline
-from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of
+from kafka_lagoon.delta.arrow import arrow_blocks, write_parquet
 from kafka_lagoon.freed_memory import give_back_freed_memory
 from kafka_lagoon.kafka_settings import KafkaSettings
 from kafka_lagoon.snapshot.collect import collect
@@ -93,7 +94,7 @@ def snapshot_of(address: str) -> dict[str, float]:
     assert snapshot.published.status == "complete"
     for table in STATE_TABLES:
         if len(snapshot.rows[table.row]):
-            parquet_of(arrow_blocks(table, snapshot.header, snapshot.rows[table.row]))
+            write_parquet(io.BytesIO(), arrow_blocks(table, snapshot.header, snapshot.rows[table.row]))
     return {
         "gathering_s": gathered - began,
         "files_s": process_time() - gathered,

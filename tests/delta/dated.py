@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 
-from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, snapshot_date
+from kafka_lagoon.delta.arrow import arrow_blocks, snapshot_date, write_parquet
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.warehouse import Warehouse
 from kafka_lagoon.tables import snapshot_rows
@@ -94,14 +94,14 @@ def _written(warehouse: Warehouse, table: Table, made: snapshot_rows.Snapshot) -
     facts = made.rows[table.row]
     if not facts or table.name in made.stored_elsewhere:
         return
-    data, statistics = parquet_of(arrow_blocks(table, made.header, facts))
     day = snapshot_date(made.header)
     url = f"{warehouse.locations[table.name]}/{SNAPSHOT_DATE}={day}/{made.header.snapshot_id}.parquet"
     path = Path(url.removeprefix("file:"))
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(data)
+    with path.open("wb") as file:
+        statistics = write_parquet(file, arrow_blocks(table, made.header, facts))
     os.utime(path, (made.header.captured_at_ms / 1000,) * 2)
-    yield DataFile(url=url, size=len(data), modified_at_ms=made.header.captured_at_ms, statistics=statistics)
+    yield DataFile(url=url, size=path.stat().st_size, modified_at_ms=made.header.captured_at_ms, statistics=statistics)
 
 
 def shown(warehouse: Warehouse, tables: Iterable[str] = SOME) -> dict[str, dict[str, list[str]]]:

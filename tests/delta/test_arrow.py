@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from kafka_lagoon.delta.arrow import (
     arrow_blocks,
     arrow_table,
-    parquet_of,
     read_table,
     rows_with,
     snapshot_date,
     table_of,
+    write_parquet,
 )
 from kafka_lagoon.delta.files import parquet_bytes
 from kafka_lagoon.delta.storage import Storage
@@ -110,8 +110,9 @@ def test_a_token_without_an_end_can_be_written(at_ms: int) -> None:
     """With the largest delegation.token.max.lifetime.ms the end of a token's life is the largest int64, or overflows."""
     times = ("issued_at", "expires_at", "max_lifetime_at")
     token = row(security_rows.DelegationTokenRow, renewers=(), **{f"{name}_ms": at_ms for name in times})
-    parquet, _ = parquet_of(arrow_blocks(BY_NAME["delegation_tokens"], HEADER_OF_ONE, [token]))
-    assert table_of(parquet, [*times]).to_pylist() == [dict.fromkeys(times)]
+    parquet = io.BytesIO()
+    write_parquet(parquet, arrow_blocks(BY_NAME["delegation_tokens"], HEADER_OF_ONE, [token]))
+    assert table_of(parquet.getvalue(), [*times]).to_pylist() == [dict.fromkeys(times)]
 
 
 def test_bytes_that_are_not_utf8_are_spelled_out() -> None:
@@ -143,13 +144,21 @@ def test_pieces_may_differ_in_their_dictionaries(is_dictionary_first: bool) -> N
         [pa.array(["b", "b", None]).dictionary_encode(), pa.array([3, 4, 5], pa.int32())], names=["name", "number"]
     )
     pieces = [encoded, plain] if is_dictionary_first else [plain, encoded]
-    raw, statistics = parquet_of(pieces)
+    file = io.BytesIO()
+    statistics = write_parquet(file, pieces)
     wanted = [one for piece in pieces for one in piece.to_pylist()]
-    assert pq.read_table(pa.BufferReader(raw)).to_pylist() == wanted
+    assert pq.read_table(file).to_pylist() == wanted
     assert statistics.rows == 5
 
 
-@pytest.mark.parametrize("write", [parquet_bytes, lambda rows: parquet_of([rows[:1], rows[1:]])[0]])
+def in_two_pieces(rows: pa.Table) -> bytes:
+    """A Parquet file with two row groups."""
+    file = io.BytesIO()
+    write_parquet(file, [rows[:1], rows[1:]])
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("write", [parquet_bytes, in_two_pieces])
 def test_filters_find_numbers_beside_nan(tmp_path: Path, write: Callable[[pa.Table], bytes]) -> None:
     """In DuckDB and Spark NaN is greater than every number: no row group is skipped for the numbers beside it."""
     (tmp_path / "it.parquet").write_bytes(write(pa.table({"value": [0.5, 0.0, math.nan, -1.0]})))

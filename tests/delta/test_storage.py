@@ -3,17 +3,19 @@
 import errno
 import os
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn
 from unittest.mock import MagicMock
 
+import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from kafka_lagoon.delta.arrow import write_parquet
 from kafka_lagoon.delta.storage import Storage, Stored, reason, reason_of
 from kafka_lagoon.errors import TableError
 from tests.closed import modes_bind
@@ -112,6 +114,26 @@ def test_a_file_that_does_not_fit(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="File exists"):
         LOCAL.write(url, b"other")
     assert path.read_bytes() == b"content"
+
+
+def test_rows_that_do_not_fit(tmp_path: Path) -> None:
+    """Rows are written as they are made: nothing of them stays, and the reason is named."""
+    rows = pa.table({"value": [os.urandom(100_000) for _ in range(4)]})
+    limits, sizes, path = resource.getrlimit(resource.RLIMIT_FSIZE), list[int](), tmp_path / "file"
+
+    def pieces() -> Iterator[pa.Table]:
+        for _ in range(9):
+            yield rows
+            sizes.append(path.stat().st_size)
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, limits[1]))
+    try:
+        with pytest.raises(TableError, match=r"/file cannot be written: File too large$"):
+            LOCAL.write_with(f"file:{path}", lambda sink: write_parquet(sink, pieces()))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not path.exists()
+    assert 0 < sizes[0] < sizes[-1] <= 2_000_000
 
 
 def test_folders_are_made_where_there_are_folders(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import polars as pl
 import pytest
 
-from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of
+from kafka_lagoon.delta.arrow import arrow_blocks, write_parquet
 from kafka_lagoon.delta.compact import compact
 from kafka_lagoon.delta.publish import publish, snapshot_lock, stored_tables
 from kafka_lagoon.delta.storage import Storage
@@ -143,10 +143,10 @@ def test_a_commit_without_a_time_hides_none_before_it(tmp_path: Path) -> None:
     for version, actions in ((1, (info, remove)), (2, ({"add": {"path": "b", "dataChange": True}},))):
         (log / f"{version:020d}.json").write_text("\n".join(map(json.dumps, actions)))
     storage, header = Storage(jvm=None, conf=None), STATE_TABLES[-1]
-    data, _ = parquet_of(arrow_blocks(header, published.header, published.rows[header.row]))
-    url = storage.write(f"file:{tmp_path}/snapshot.parquet", data).url
+    pieces = arrow_blocks(header, published.header, published.rows[header.row])
+    stored, _ = storage.write_with(f"file:{tmp_path}/snapshot.parquet", lambda sink: write_parquet(sink, pieces))
     lake = SimpleNamespace(
-        kernel=SimpleNamespace(storage=storage, files=lambda *_: [url]),
+        kernel=SimpleNamespace(storage=storage, files=lambda *_: [stored.url]),
         locations={"acls": f"file:{tmp_path}"},
         base=lambda _: SimpleNamespace(version=2),
     )

@@ -4,14 +4,13 @@ Two values change because no table can hold them: a timestamp outside the years 
 column says so), and bytes in text that are not UTF-8 are escaped, as in `\xff`.
 """
 
-import io
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from itertools import accumulate, chain
 from operator import attrgetter
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -66,19 +65,19 @@ def plain_table(table: Table, rows: Sequence[Any]) -> pa.Table:
     )
 
 
-def parquet_of(pieces: Iterable[pa.Table]) -> tuple[bytes, Statistics]:
-    """One Parquet file with a row group per piece, of which one is in memory at a time, and the statistics of all.
+def write_parquet(sink: IO[bytes], pieces: Iterable[pa.Table]) -> Statistics:
+    """Write a Parquet file with a row group per piece, of which one is in memory at a time; return the statistics of all.
 
     Pieces may differ in which of their columns are dictionaries: lag rows of share groups are not kept by column.
     """
-    sink, statistics, writer = io.BytesIO(), [], None
+    statistics, writer = [], None
     for piece in pieces:
         writer = writer or parquet_writer(sink, piece.schema)
         writer.write_table(_like(piece, writer.schema))
         statistics.append(statistics_of(piece))
     if writer:
         writer.close()
-    return sink.getvalue(), merged(statistics)
+    return merged(statistics)
 
 
 def _like(piece: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -280,7 +280,7 @@ def parquet_bytes(arrow: pa.Table) -> bytes:
     return sink.getvalue()
 
 
-def parquet_writer(sink: io.BytesIO, schema: pa.Schema) -> Any:
+def parquet_writer(sink: IO[bytes], schema: pa.Schema) -> Any:
     """A writer of a file with these columns; row groups have no statistics of floating numbers.
 
     Arrow leaves NaN out of them, and DuckDB, to which NaN is the greatest number, skips row groups by them.

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_lagoon.clock import Clock
-from kafka_lagoon.delta.arrow import arrow_blocks, parquet_of, read_table, rows_with, snapshot_date
+from kafka_lagoon.delta.arrow import arrow_blocks, read_table, rows_with, snapshot_date, write_parquet
 from kafka_lagoon.delta.files import DataFile
 from kafka_lagoon.delta.foreign_commits import CLOCKS_DIFFER_MS, Commit, commits_between, contradiction
 from kafka_lagoon.delta.kernel import Fence, State
@@ -263,9 +263,8 @@ def _write(lock: SnapshotLock, snapshot: Snapshot, table: Table, fence: Fence | 
     if not _is_written(snapshot, table):
         return None
     rows, url = snapshot.rows[table.row], _url(lock.warehouse, snapshot, table)
-    data, statistics = parquet_of(arrow_blocks(table, snapshot.header, rows))
-    day = snapshot_date(snapshot.header)
-    stored = lock.warehouse.kernel.storage.write(url, data)
+    pieces, day = arrow_blocks(table, snapshot.header, rows), snapshot_date(snapshot.header)
+    stored, statistics = lock.warehouse.kernel.storage.write_with(url, lambda sink: write_parquet(sink, pieces))
     file = DataFile(url=url, size=stored.size, modified_at_ms=stored.modified_at_ms, statistics=statistics)
     base = lock.history if fence else lock.warehouse.base(table.name)
     version = lock.warehouse.kernel.append(base, [file], (SNAPSHOT_DATE, day), fence=fence)

@@ -3,6 +3,7 @@
 HDFS, S3 and Azure are reached through Hadoop; files on this machine are read and written by Python, without a JVM.
 """
 
+import io
 import os
 import re
 import time
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_ISDIR
-from typing import Any
+from typing import IO, Any, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
@@ -21,6 +22,8 @@ from kafka_lagoon.delta.files import DataFile, parquet_bytes, statistics_of
 from kafka_lagoon.errors import TableError
 from kafka_lagoon.folders import is_folder
 from kafka_lagoon.frozen import frozen
+
+T = TypeVar("T")
 
 _LOCAL = "file:"
 _WRITTEN_AT_ONCE = 8 << 20  # bytes per call: a call into the JVM holds them there three times
@@ -86,10 +89,19 @@ class Storage:
 
         Elsewhere than on this machine a file that has these bytes already counts as written.
         """
-        stored = _written_local(url, data) if url.startswith(_LOCAL) else self._written(url, data)
-        if stored.size != len(data):
-            raise TableError(f"{url} has {stored.size} bytes of {len(data)} that were written")
-        return stored
+        return self.write_with(url, lambda sink: sink.write(data))[0]
+
+    def write_with(self, url: str, fill: Callable[[IO[bytes]], T]) -> tuple[Stored, T]:
+        """Write a new file as `write`; on this machine what `fill` writes is in memory only until it is written."""
+        if url.startswith(_LOCAL):
+            stored, size, result = _filled_local(url, fill)
+        else:
+            sink = io.BytesIO()
+            result = fill(sink)
+            stored, size = self._written(url, sink.getvalue()), sink.tell()
+        if stored.size != size:
+            raise TableError(f"{url} has {stored.size} bytes of {size} that were written")
+        return stored, result
 
     def write_whole(self, url: str, text: str) -> None:
         """Write a new file of which others see nothing or all, whenever this process dies; TableError as `write`.
@@ -287,22 +299,26 @@ def _fill(stream: Any, data: bytes) -> None:
         stream.close()
 
 
-def _written_local(url: str, data: bytes) -> Stored:
-    """Create a file on this machine. Hadoop would start chmod for the file, its checksum and each new folder."""
+def _filled_local(url: str, fill: Callable[[IO[bytes]], T]) -> tuple[Stored, int, T]:
+    """Create a file on this machine. Hadoop would start chmod for the file, its checksum and each new folder.
+
+    Returns also the number of bytes that were written, and what `fill` returned.
+    """
     path = Path(url.removeprefix(_LOCAL))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("xb")
         try:
             with file:
-                file.write(data)
+                result = fill(file)
+                size = file.tell()
             status = path.stat()
-        except OSError:
+        except BaseException:
             path.unlink(missing_ok=True)  # it is incomplete
             raise
     except OSError as error:
         raise TableError(f"{url} cannot be written: {error.strerror}") from error
-    return _stored(url, status)
+    return _stored(url, status), size, result
 
 
 def _write_local_whole(url: str, data: bytes) -> None:
@@ -310,7 +326,7 @@ def _write_local_whole(url: str, data: bytes) -> None:
     path = Path(url.removeprefix(_LOCAL))
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")  # as log stores name it
     try:
-        _written_local(f"{_LOCAL}{part}", data)
+        _filled_local(f"{_LOCAL}{part}", lambda file: file.write(data))
         try:
             path.hardlink_to(part)
         except FileExistsError:
