@@ -16,7 +16,7 @@ import pytest
 from py4j.protocol import Py4JError
 
 from kafka_lagoon import log, terminations
-from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, RunOutcome, at_once, one_by_one
+from kafka_lagoon.cli.outcome import PARTIAL, SNAPSHOT, RunOutcome, at_once, one_by_one, with_event
 from kafka_lagoon.cli.terminal import (
     BAD_CONFIGURATION,
     COMPLETE,
@@ -181,6 +181,44 @@ def test_an_interrupted_run_has_the_exit_code_of_its_process(
     first, second, *_ = [json.loads(line) for line in events.read_text().splitlines()]
     assert (first["cluster"], first["exit_code"]) == ("a", INCOMPLETE)
     assert (second["status"], second["exit_code"]) == ("failed", code)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "named"),
+    [
+        (KeyboardInterrupt(), 143, "KeyboardInterrupt"),
+        (TableError("the JVM is gone"), 143, "KeyboardInterrupt"),  # as the interrupt ends the start of Spark
+        (BrokenBarrierError(), FAILED, "BrokenBarrierError"),
+    ],
+)
+def test_a_job_that_ends_before_its_first_cluster_has_an_event(
+    events: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, named: str
+) -> None:
+    """While it imports or starts Spark: its log had a begin and no end, as that of a job that still runs."""
+    monkeypatch.setattr(terminations, "terminations", [signal.SIGTERM])
+
+    def run() -> int:
+        if code != FAILED:
+            error.__cause__ = KeyboardInterrupt()
+        raise error
+
+    with pytest.raises(type(error)):
+        with_event(SNAPSHOT, run)
+    (event,) = [json.loads(line) for line in events.read_text().splitlines()]
+    assert (event["event"], event["cluster"], event["status"]) == ("run_finished", None, "failed")
+    assert (event["exit_code"], event["error"]) == (code, named)
+
+
+def test_an_interrupt_after_the_last_cluster_has_no_event(events: Path) -> None:
+    """Each cluster has its own then."""
+
+    def run() -> int:
+        at_once(outcomes(), 1, CLOCK, lambda _: COMPLETE)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        with_event(SNAPSHOT, run)
+    assert [json.loads(line)["cluster"] for line in events.read_text().splitlines()] == list(NAMES)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ STATUS = {
     INCOMPLETE: PARTIAL,
     LOCKED: "locked",
 }
+_logged: "list[RunOutcome]" = []  # of this job: those whose event is written
 
 
 def _value(meaning: str, *jobs: str) -> Any:
@@ -170,21 +171,25 @@ class OutcomeProgress(Steps):
 def with_event(job: str, run: Callable[[], int]) -> int:
     """Run a job. An error that is not about a single cluster or table is printed and has an event, too.
 
-    A UsageError has no event, because the log file is not known then.
+    So has an interrupt that comes before the first cluster or table, as while Spark starts: whoever reads the log would believe
+    that the job still runs. A UsageError has no event, because the log file is not known then.
     """
+    _logged.clear()
     try:
         return run()
     except UsageError:
         raise
-    except PipelineError as error:
-        if was_interrupted(error):
-            raise
-        exit_code = complain(error)
-        outcome = RunOutcome(
-            job=job, status=STATUS[exit_code], exit_code=exit_code, error="; ".join(problems_of(error))
-        )
-        log.error(EVENT, **outcome.event())
-        return exit_code
+    except BaseException as error:
+        if not was_interrupted(error) and isinstance(failure := expected(error), PipelineError):
+            exit_code = complain(failure)
+            _log_event(RunOutcome(job=job, exit_code=exit_code, error="; ".join(problems_of(failure))))
+            return exit_code
+        if not _logged:
+            outcome = RunOutcome(job=job, exit_code=FAILED, error=type(error).__name__)
+            if was_interrupted(error):
+                outcome.exit_code, outcome.error = interrupted_code(), KeyboardInterrupt.__name__
+            _log_event(outcome)
+        raise
 
 
 def one_by_one(outcomes: Iterable[RunOutcome], clock: Clock, run: Callable[[RunOutcome], int]) -> list[int]:
@@ -307,15 +312,22 @@ def _status(exit_code: int) -> str:
 
 def _report(outcome: RunOutcome, failure: BaseException | None) -> int:
     """Print the lines of a run and write its event; return the exit code. Ctrl-C and the like are raised again."""
-    exit_code = FAILED if outcome.exit_code is None else outcome.exit_code
-    outcome.status = outcome.status or _status(exit_code)
     try:
         for line in outcome.lines:
             say(line)
         if isinstance(failure, PipelineError):
             complain(failure, outcome.cluster or outcome.table)
     finally:  # also where the lines cannot be written
-        (log.info if exit_code == COMPLETE else log.error)(EVENT, **outcome.event())
+        exit_code = _log_event(outcome)
     if failure and not isinstance(failure, Exception):
         raise failure
+    return exit_code
+
+
+def _log_event(outcome: RunOutcome) -> int:
+    """Write the event of a run; return the exit code."""
+    exit_code = FAILED if outcome.exit_code is None else outcome.exit_code
+    outcome.status = outcome.status or _status(exit_code)
+    _logged.append(outcome)
+    (log.info if exit_code == COMPLETE else log.error)(EVENT, **outcome.event())
     return exit_code
