@@ -29,6 +29,7 @@ PipelineError
 +- TargetChanged          what a restore has written is not in its target any more, or something else is
 +- SnapshotIncomplete     policy says that a partial snapshot is a failure
 +- TableError             NeedsSession, SchemaChanged, SnapshotExists, ChecksFailed, RangesPending
++- LimitReached           the machine or a limit lets this process have no more memory or threads
 +- LockHeld               another run writes to the same warehouse (exit 4)
 +- SandboxFailed          JarsUnavailable, NotStarted, ToolFailed: our own Kafka on this machine
 """
@@ -395,6 +396,10 @@ class RangesPending(TableError):
             f"the records of ingest {self.ingest_id} are committed, and the next run adds its missing ranges and problems: "
             f"{self.reason}"
         )
+
+
+class LimitReached(PipelineError):
+    """The machine or a limit lets this process have no more memory, or no further thread."""
 
 
 class LockHeld(PipelineError):

@@ -239,6 +239,25 @@ def test_a_jvm_that_ends_is_one_line(events: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().err == f"lagoon: b: {line}\nlagoon: {line}\n"
 
 
+IN_LITTLE_MEMORY = """
+import resource, sys, threading
+from kafka_lagoon.cli.terminal import reported
+resource.setrlimit(resource.RLIMIT_DATA, (256 << 20, 256 << 20))
+def run():
+    threading.stack_size(1 << 30)
+    threading.Thread(target=print).start() if sys.argv[1] == "thread" else bytearray(1 << 30)
+sys.exit(reported(run))
+"""
+
+
+@pytest.mark.parametrize(("want", "line"), [("thread", "can't start new thread"), ("memory", "out of memory")])
+def test_a_limit_of_the_process_is_one_line(want: str, line: str) -> None:
+    """Limits of a service (LimitDATA, TasksMax) are for its owner to raise. `lagoon lag` ended with a traceback."""
+    done = subprocess.run([sys.executable, "-c", IN_LITTLE_MEMORY, want], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (FAILED, "", 1)
+    assert done.stderr.startswith(f"lagoon: {line}: see the limits")
+
+
 MAIN = int(main_thread().ident or 0)
 
 

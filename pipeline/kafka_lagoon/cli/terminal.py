@@ -12,12 +12,13 @@ from threading import RLock
 from typing import Self, TextIO
 
 from kafka_lagoon import __version__, log
-from kafka_lagoon.errors import ConfigError, LockHeld, PipelineError, TableError
+from kafka_lagoon.errors import ConfigError, LimitReached, LockHeld, PipelineError, TableError
 from kafka_lagoon.text import did_you_mean, printable
 
 COMPLETE, FAILED, BAD_CONFIGURATION, INCOMPLETE, LOCKED = range(5)
 
 _ERASE_LINE = "\r\x1b[2K"
+_NO_THREAD = "can't start new thread"  # Python has no class for it
 _SEVERITY = (COMPLETE, INCOMPLETE, LOCKED, BAD_CONFIGURATION, FAILED)
 
 
@@ -218,7 +219,17 @@ def warn_of_interrupt() -> None:
 
 
 def expected(error: BaseException) -> BaseException:
-    """TableError for a JVM that has ended, for example for want of memory: between any two calls. Other errors as they are."""
+    """TableError for a JVM that has ended, for example for want of memory: between any two calls. Other errors as they are.
+
+    LimitReached if this process wants memory, or a thread.
+    """
+    if isinstance(error, MemoryError):
+        return LimitReached("out of memory: see the limits of this process (`ulimit -v -d`) and of its control group")
+    if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
+        return LimitReached(
+            f"{_NO_THREAD}: see the limits of this user and process on processes and memory (`ulimit -u -v -d`), "
+            "and of its control group"
+        )
     if "kafka_lagoon.delta.storage" not in sys.modules:
         return error
     from kafka_lagoon.delta.storage import JVM_ENDED, has_no_answer  # noqa: PLC0415  most commands start no JVM
