@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -353,6 +354,31 @@ def test_others_that_commit_are_waited_for(warehouse: Warehouse, monkeypatch: py
     with committing(warehouse), pytest.raises(LockHeld):
         maintain(warehouse, RECORDS, CLOCK)
     assert warehouse.state("records").version == 2
+
+
+def left_free(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """Let the disk have this many bytes free."""
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=size))
+
+
+def test_records_are_not_rewritten_on_a_disk_that_cannot_hold_them(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark would leave the files of the rewrite that failed, each night more: they filled the disk for a week."""
+    for run in (1, 2):
+        ingest(warehouse, YESTERDAY, run)
+    before = paths(warehouse)
+    needed = sum(path.stat().st_size for path in before)
+    left_free(monkeypatch, needed - 1)
+    disk = re.escape(str(min(before).parents[1]))
+    problem = (
+        rf"^2 files of 1 day of table records are not joined: that needs .* and the disk of {disk} has .* MB free$"
+    )
+    with pytest.raises(TableError, match=problem):
+        maintain(warehouse, RECORDS, CLOCK)
+    assert paths(warehouse) == before
+    left_free(monkeypatch, needed)
+    assert maintain(warehouse, RECORDS, CLOCK)[0].after.count == 1
 
 
 def test_a_table_that_a_later_version_added(warehouse: Warehouse) -> None:

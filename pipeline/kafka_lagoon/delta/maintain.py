@@ -6,6 +6,7 @@ of table `records` by Delta's own OPTIMIZE.
 """
 
 import re
+import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import field
@@ -32,6 +33,7 @@ from kafka_lagoon.job_settings import RetentionSettings
 from kafka_lagoon.tables.record_tables import RECORD_TABLES, RECORDS
 from kafka_lagoon.tables.schema import STATE_TABLES, STORED_TABLES, TABLES, WRITE_TABLES
 from kafka_lagoon.tables.table import TOMBSTONE_RETENTION, Table
+from kafka_lagoon.text import counted
 from kafka_lagoon.times import utc_day
 
 # A week, as in Delta: longer than any run that reads an old version or has not committed its files yet.
@@ -215,10 +217,26 @@ def _rewrite(
     """Compact days; returns the old files and the new ones."""
     small = [file for day in days for file in day.small]
     if table.name in _ORDER or _sum(small).size > ON_DRIVER_BYTES or has_row_ids(warehouse, table):
+        _check_space(warehouse, table, days)
         with settings_for_block(warehouse.spark, _spark_settings(options)):
             return _optimize(warehouse, table, days, clock)
     before, after = compact(warehouse, table, small, options.target_bytes, clock)
     return _sum(before), _sum(after)
+
+
+def _check_space(warehouse: Warehouse, table: Table, days: Sequence[_Day]) -> None:
+    """TableError if the disk has less space than Spark's new files may take, which are about as large as the old ones.
+
+    Spark leaves the files of a rewrite that fails. They would fill the disk, also for snapshots and ingests, and nobody knows
+    whose they are before they are a week old. Object stores are not measured.
+    """
+    folder = warehouse.kernel.storage.local(warehouse.locations[table.name])
+    needed = sum((_sum(day.files if table.name in _ORDER else day.small) for day in days), Files())
+    if folder is not None and (free := shutil.disk_usage(folder).free) < needed.size:
+        raise TableError(
+            f"{needed.count:,} files of {counted(len(days), 'day')} of table {table.name} are not joined: "
+            f"that needs {needed.size / 1e6:,.1f} MB, and the disk of {folder} has {free / 1e6:,.1f} MB free"
+        )
 
 
 def _optimize(warehouse: Warehouse, table: Table, days: Sequence[_Day], clock: Clock) -> tuple[Files, Files]:
