@@ -381,6 +381,19 @@ def test_records_are_not_rewritten_on_a_disk_that_cannot_hold_them(
     assert maintain(warehouse, RECORDS, CLOCK)[0].after.count == 1
 
 
+def test_unneeded_files_are_removed_although_a_rewrite_fails(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk stayed full: the files that nobody needs were removed only after the days had been rewritten."""
+    for run in (1, 2):
+        ingest(warehouse, YESTERDAY, run)
+    needed, left = paths(warehouse), left_behind(warehouse, 0, WEEK_S // 3600)
+    left_free(monkeypatch, 0)
+    with pytest.raises(TableError, match="are not joined"):
+        maintain(warehouse, RECORDS, CLOCK)
+    assert paths(warehouse) == {*needed, left[0]}
+
+
 def test_a_table_that_a_later_version_added(warehouse: Warehouse) -> None:
     """Before a run of that version has created it, there is nothing to do."""
     shutil.rmtree(warehouse.locations["acls"].removeprefix("file:"))

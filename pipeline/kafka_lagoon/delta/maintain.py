@@ -8,7 +8,7 @@ of table `records` by Delta's own OPTIMIZE.
 import re
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import field
 from datetime import date
 from itertools import groupby
@@ -152,22 +152,35 @@ def _maintained(
         with warehouse.exclusively("commit", clock, COMMIT_LOCK_WAIT_MS):
             declare_properties(warehouse, table, state)
     try:
-        old, files = _without_old_rows(warehouse, table, warehouse.kernel.live_files(state), options, old_rows)
-        days = list(_scattered_days(table, files, options, clock))
-        before = sum((_sum(day.files) for day in days), Files())
-        if options.dry_run:
-            after = Files(
-                count=sum(ceil(_sum(day.files).size / options.target_bytes) for day in days), size=before.size
-            )
-        else:
-            rewritten = [_rewrite(warehouse, table, batch, options, clock) for batch in _batches(days, options)]
-            before = sum((each for each, _ in rewritten), Files())
-            after = sum((each for _, each in rewritten), Files())
+        with _vacuumed_if_it_fails(warehouse, table, options, clock):
+            old, files = _without_old_rows(warehouse, table, warehouse.kernel.live_files(state), options, old_rows)
+            days = list(_scattered_days(table, files, options, clock))
+            before = sum((_sum(day.files) for day in days), Files())
+            if options.dry_run:
+                after = Files(
+                    count=sum(ceil(_sum(day.files).size / options.target_bytes) for day in days), size=before.size
+                )
+            else:
+                rewritten = [_rewrite(warehouse, table, batch, options, clock) for batch in _batches(days, options)]
+                before = sum((each for each, _ in rewritten), Files())
+                after = sum((each for _, each in rewritten), Files())
         removed = _vacuum(warehouse, table, options, clock)
         refuse_to_thin(table, old.not_thinned)
     except (*JAVA_ERRORS, ArrowException) as error:
         raise TableError(f"table {table.name} cannot be maintained: {reason(error)}") from error
     return Maintained(table=table.name, days=len(days), before=before, after=after, removed=removed, old=old)
+
+
+@contextmanager
+def _vacuumed_if_it_fails(warehouse: Warehouse, table: Table, options: MaintainOptions, clock: Clock) -> Iterator[None]:
+    """Remove unneeded files also if the block fails, as it does each night where the disk is full or a file is damaged."""
+    try:
+        yield
+    except (TableError, *JAVA_ERRORS, ArrowException):
+        if not options.dry_run:
+            with suppress(TableError, *JAVA_ERRORS):
+                _vacuum(warehouse, table, options, clock)
+        raise
 
 
 def _without_old_rows(
