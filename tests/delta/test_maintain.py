@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import deltalake
 import pytest
+from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
 from kafka_lagoon.delta import maintain as maintain_module
@@ -354,6 +355,18 @@ def test_others_that_commit_are_waited_for(warehouse: Warehouse, monkeypatch: py
     with committing(warehouse), pytest.raises(LockHeld):
         maintain(warehouse, RECORDS, CLOCK)
     assert warehouse.state("records").version == 2
+
+
+def test_deltalake_commits_nothing_to_tables_with_domains(warehouse: Warehouse) -> None:
+    """docs/maintenance.md names these tables, and what deltalake says."""
+    for run in (1, 2):
+        ingest(warehouse, YESTERDAY, run)
+    tables = {name: deltalake.DeltaTable(location) for name, location in warehouse.locations.items()}
+    of_spark = {name for name, table in tables.items() if "domainMetadata" in (table.protocol().writer_features or ())}
+    assert of_spark == {"records", "restore_map"}
+    for commit in (tables["records"].optimize.compact, tables["records"].delete):
+        with pytest.raises(CommitFailedError, match=r"^Unsupported table features required: \[DomainMetadata\]$"):
+            commit()
 
 
 def left_free(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
