@@ -357,6 +357,17 @@ def test_others_that_commit_are_waited_for(warehouse: Warehouse, monkeypatch: py
     assert warehouse.state("records").version == 2
 
 
+def test_two_runs_do_not_rewrite_the_same_files(warehouse: Warehouse) -> None:
+    """The second one wrote all of them, failed with Delta's words and exit code 1, and left what it had written."""
+    for run in (1, 2):
+        ingest(warehouse, YESTERDAY, run)
+    lock, before = warehouse.lock_file("optimize-records"), paths(warehouse)
+    assert lock is not None
+    with locked(lock, CLOCK), pytest.raises(LockHeld):
+        maintain(warehouse, RECORDS, CLOCK)
+    assert paths(warehouse) == before
+
+
 def test_deltalake_commits_nothing_to_tables_with_domains(warehouse: Warehouse) -> None:
     """docs/maintenance.md names these tables, and what deltalake says."""
     for run in (1, 2):

@@ -230,9 +230,11 @@ def _rewrite(
     """Compact days; returns the old files and the new ones."""
     small = [file for day in days for file in day.small]
     if table.name in _ORDER or _sum(small).size > ON_DRIVER_BYTES or has_row_ids(warehouse, table):
-        _check_space(warehouse, table, days)
-        with settings_for_block(warehouse.spark, _spark_settings(options)):
-            return _optimize(warehouse, table, days, clock)
+        # The second of two rewrites at once fails when it has written all, and Spark leaves its files.
+        with warehouse.exclusively(f"optimize-{table.name}", clock, 0):
+            _check_space(warehouse, table, days)
+            with settings_for_block(warehouse.spark, _spark_settings(options)):
+                return _optimize(warehouse, table, days, clock)
     before, after = compact(warehouse, table, small, options.target_bytes, clock)
     return _sum(before), _sum(after)
 
