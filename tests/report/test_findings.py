@@ -144,6 +144,12 @@ def test_losses_by_group() -> None:
     assert (soon.level, soon.value, soon.note, soon.when) == ("warning", "1", "c", "the first in 1m")
 
 
+def test_a_record_that_two_groups_lost_was_deleted_once() -> None:
+    """Groups lose the records between their commits and the start of the log, so the most of a partition has all of them."""
+    losses = [_loss("a", 0, None, 18), _loss("b", 0, None, 10), _loss("b", 1, None, 3), _loss("c", 1, None)]
+    assert [one.text for one in _loss_concerns(losses)] == ["21 records were deleted before a, b read them"]
+
+
 def test_names_of_what_has_a_finding_or_changed(scope: Scope) -> None:
     """A topic is not glued to its partition, and a number has its type."""
     names = {(one.finding, one.entity): _finding_entity(one) for one in findings_of(scope)}

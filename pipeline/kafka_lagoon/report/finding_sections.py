@@ -193,11 +193,22 @@ def _loss_tile(losses: Sequence[data.Loss], unknown: int) -> Tile:
     )
 
 
+def _deleted_records(lost: Sequence[data.Loss]) -> int:
+    """Deleted records that a group had not read. Groups that lost records of the same partition lost the same last records."""
+    most: dict[tuple[str, int], int] = {}
+    for loss in lost:
+        partition = (loss.topic, loss.partition)
+        most[partition] = max(most.get(partition, 0), loss.records_lost or 0)
+    return sum(most.values())
+
+
 def _loss_concerns(losses: Sequence[data.Loss]) -> Iterator[Concern]:
     lost = [one for one in losses if one.records_lost and one.records_lost > 0]
     if lost:
-        records, names = sum(one.records_lost or 0 for one in lost), some_names([one.name for one in lost])
-        yield Concern(level="critical", text=f"{records:,} records were deleted before {names} read them")
+        names = some_names([one.name for one in lost])
+        yield Concern(
+            level="critical", text=f"{_deleted_records(lost):,} records were deleted before {names} read them"
+        )
     ahead = _ahead(losses)
     if ahead:
         first_ms = ahead[0].left_ms or 0
