@@ -194,3 +194,10 @@ def test_faults_of_arguments(argv: list[str], faults: list[str], capsys: pytest.
     assert len(lines) == len(faults)
     assert all(fault in line for fault, line in zip(faults, lines, strict=True))
     assert not any(map(python_in, lines))
+
+
+def test_the_help_says_that_archives_take_no_times(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--from` and `--until` list times, which are refused where a side is an archive."""
+    with pytest.raises(SystemExit):
+        main(["compare", "--help"])
+    assert "With an archive --from and --until take no time." in " ".join(capsys.readouterr().out.split())

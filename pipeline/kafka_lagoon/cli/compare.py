@@ -61,7 +61,8 @@ comparison:
   partition 0 and so on, in the order of the records. If the topics have different numbers of partitions, or with
   --ignore order, the topics are compared as a whole and without order.
 
-  An archive and the topic that it was made of are compared within the offsets that both have.
+  An archive and the topic that it was made of are compared within the offsets that both have. With an archive --from and
+  --until take no time.
 
 differences:
   missing         the first topic has the record, the second does not
