@@ -180,6 +180,14 @@ def test_a_passed_limit_is_exit_3(ask: Ask, limits: str, line: str | None) -> No
     assert (shown.code, shown.err) == ((3, f"lagoon: {line}\n") if line else (0, ""))
 
 
+def test_a_passed_limit_names_the_cluster_if_there_are_several(ask: Ask) -> None:
+    """Each cluster may have partition orders-0."""
+    assert ask("health", "--fail-above", "leaderless").err.splitlines() == [
+        "lagoon: leaderless above 0: 1 finding (default leaderless orders-0)",
+        "lagoon: second: the snapshot is INCOMPLETE, so no limit is known to be kept",
+    ]
+
+
 def test_all_limits_read_the_findings_once() -> None:
     """The view is the costly part of the command."""
     statements: list[str] = []

@@ -25,8 +25,8 @@ def measured(
 
     `place` names a row: of those with the highest value, and of those with an unknown one, the first in this `order`.
     """
-    if len(context.snapshots) > 1:
-        place, order = f"concat(cluster, ' ', {place})", f"cluster, {order}"
+    place = _with_cluster(context, place)
+    order = f"cluster, {order}" if len(context.snapshots) > 1 else order
     statement = f"""
         SELECT count(CASE WHEN {value} > ? THEN 1 END), max({value}),
           min_by({place}, CASE WHEN {value} IS NOT NULL THEN (-({value}), {order}) END),
@@ -40,6 +40,10 @@ def measured(
         unknown=unknowns,
         unknown_where=str(unknown_where or ""),
     )
+
+
+def _with_cluster(context: TablesContext, place: str) -> str:
+    return f"concat(cluster, ' ', {place})" if len(context.snapshots) > 1 else place
 
 
 def count_lines(
@@ -82,7 +86,8 @@ def _counts(
 ) -> Sequence[_Count]:
     keys = list(dict.fromkeys(columns.values()))
     statement = f"""
-        SELECT count(*), min({place}), {", ".join(keys)} FROM ({source}) AS rows GROUP BY {", ".join(keys)}"""  # noqa: S608
+        SELECT count(*), min({_with_cluster(context, place)}), {", ".join(keys)}
+        FROM ({source}) AS rows GROUP BY {", ".join(keys)}"""  # noqa: S608  names of ours
     return [
         _Count(rows=number, first=str(first), values=dict(zip(keys, of, strict=True)))
         for number, first, *of in tuples(context.ask(statement, *values))
