@@ -15,7 +15,8 @@ from kafka_lagoon.cli.tables.limits import count_lines
 from kafka_lagoon.cli.thresholds import Threshold, Unit
 from kafka_lagoon.query.statements import Rows
 from kafka_lagoon.query.views import VIEWS, column_comments
-from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow
+from kafka_lagoon.snapshot.min_isr import MIN_ISR_NOT_RETURNED
+from kafka_lagoon.tables.cluster_rows import BrokerRow, PartitionRow, TopicRow
 from kafka_lagoon.tables.snapshot_rows import CoverageRow
 from tests.cli.tables.conftest import Ask, Shown
 from tests.delta.lake import make_lake
@@ -223,6 +224,57 @@ def test_an_incomplete_snapshot_keeps_no_limit(ask: Ask) -> None:
     """Tables that could not be read may have findings, so limits count as passed."""
     assert ask("health", "--cluster", "second", "--fail-above", "leaderless").code == 3
     assert ask("health", "--cluster", "second").code == 0
+
+
+@pytest.fixture(scope="module")
+def unknown_min_isr(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A complete snapshot: min.insync.replicas of `odd` was not returned, and of `old` it is not offered."""
+    partitions = [
+        row(
+            PartitionRow,
+            topic=topic,
+            topic_id=topic,
+            partition=0,
+            leader_id=1,
+            replicas=(1, 2),
+            isr=(1, 2),
+            is_leaderless=False,
+            is_under_replicated=False,
+            is_under_min_isr=False if problem is None else None,
+            is_at_min_isr=False if problem is None else None,
+            is_preferred_leader=True,
+            problem=problem,
+        )
+        for topic, problem in (("known", None), ("odd", MIN_ISR_NOT_RETURNED), ("old", "UNSUPPORTED_VERSION"))
+    ]
+    listed = [row(TopicRow, topic=one.topic, topic_id=one.topic, partitions=1) for one in partitions]
+    coverage = row(CoverageRow, api="Metadata", requests=1, answered=1, expected=1, visibility="complete")
+    made = snapshot(1, *partitions, *listed, coverage, status="complete", topics=3)
+    return make_lake(tmp_path_factory.mktemp("unknown"), (made,))
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    first(
+        [
+            (("critical",), "critical not known of 1 partition, e.g. odd-0"),
+            (("warning=5",), "warning not known of 1 partition, e.g. odd-0"),
+            (("leaderless,hanging_transaction",), None),
+            (("critical", "--topic", "known,old"), None),
+            (("critical", "--pattern", "(?!odd).*"), None),
+            (("critical", "--only", "leaderless"), None),
+            (("info=2",), None),
+            (("at_min_isr", "--topic", "odd"), "at_min_isr not known of 1 partition, e.g. odd-0"),
+        ],
+        4,
+    ),
+)
+def test_an_unknown_min_isr_is_above_a_limit_on_it(
+    unknown_min_isr: Path, run: Ask, argv: tuple[str, ...], line: str | None
+) -> None:
+    """The partition may refuse writes. What brokers do not offer, or a limit is not about, keeps the limit."""
+    shown = run("health", "--warehouse", str(unknown_min_isr), "--fail-above", *argv)
+    assert (shown.code, shown.err) == ((3, f"lagoon: {line}\n") if line else (0, ""))
 
 
 def test_names_are_those_of_the_view() -> None:

@@ -24,16 +24,16 @@ from kafka_lagoon.cli.tables.command import (
     over,
 )
 from kafka_lagoon.cli.tables.lag import LIMITS
-from kafka_lagoon.cli.tables.limits import count_lines
+from kafka_lagoon.cli.tables.limits import count_lines, measured
 from kafka_lagoon.cli.tables.owners import EXPECTED, OWNERS, has_rows
 from kafka_lagoon.cli.tables.snapshots import time_literal
 from kafka_lagoon.cli.tables.table_gaps import STATES, Gaps, gap_lines, gap_notes, missing_tables, table_gaps
-from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above
+from kafka_lagoon.cli.thresholds import Threshold, Unit, add_fail_above, lines_of
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.query.history import FIRST, PREDECESSORS, Windows, last_before, windows
 from kafka_lagoon.query.statements import tuples
 
-_VIEW = "health_findings"
+_VIEW, _PARTITIONS = "health_findings", "partitions_published"
 _FILLED_BY = {"owner": OWNERS, "is_expected": EXPECTED}
 _NOT_HERE = (
     "Lag and lost records of groups, and consumers that stand still, are not looked at here: see lagoon lag and "
@@ -84,6 +84,9 @@ _FINDINGS = {
     ),
 }
 FINDINGS = tuple(_FINDINGS)
+_OF_MIN_ISR = {"under_min_isr", "min_isr_above_replicas", "at_min_isr"}
+# Why it is unknown although the brokers answered. Brokers without DescribeConfigs have another reason, and do not offer it.
+_NO_MIN_ISR = "MIN_INSYNC_REPLICAS_NOT_RETURNED"
 _TABLES_WITH_TOPICS = {"topics", "reassignments", "producers"}
 # Tables with findings.
 _TABLES = ", ".join(f"'{table}'" for table in dict.fromkeys(finding.table for finding in _FINDINGS.values()))
@@ -283,7 +286,9 @@ def _complaints(context: TablesContext, rows: Condition, gaps: Gaps) -> Iterator
     """Make the lines of missing topics, and of limits that are passed or may be. Expected findings do not count."""
 
     def unknown(limit: Threshold) -> Iterator[str]:
-        return gap_lines(context, gaps, limit, _limited_tables(limit, context.options))
+        yield from gap_lines(context, gaps, limit, _limited_tables(limit, context.options))
+        if _OF_MIN_ISR.intersection(_limited_findings(limit, context.options.only)):
+            yield from _unknown_min_isr(context, limit)
 
     yield from missing_names(context, "topic", context.options.topic, {TOPICS: of_snapshots(context.snapshots)})
     columns = {**dict.fromkeys(SEVERITIES, "severity"), **dict.fromkeys(FINDINGS, "finding")}
@@ -292,9 +297,19 @@ def _complaints(context: TablesContext, rows: Condition, gaps: Gaps) -> Iterator
     yield from count_lines(context, findings, rows, columns, place, ALL, unknown)
 
 
+def _unknown_min_isr(context: TablesContext, limit: Threshold) -> Iterator[str]:
+    """Make the line of partitions whose min.insync.replicas the brokers did not return: they may refuse writes."""
+    name, order = "concat(topic, '-', partition)", "topic, partition"
+    rows = of_snapshots(context.snapshots).among("topic", context.options.topic).among("problem", [_NO_MIN_ISR])
+    rows = rows.among_many(name, matching_names(context, name, _PARTITIONS, rows))
+    source = f"SELECT * FROM {_PARTITIONS} WHERE {rows}"  # noqa: S608  names of ours
+    yield from lines_of(limit, measured(context, limit, source, rows.values, "0", "TRUE", name, order), "partitions")
+
+
 COMMAND = Command(
     kind=over(
         _VIEW,
+        _PARTITIONS,
         PREDECESSORS,
         STATES,
         TOPICS,
