@@ -231,11 +231,22 @@ def test_a_broker_whose_leaders_are_old(
     assert state.count(api.key) == 2 * len(state.addresses)
 
 
+@MOVES
+def test_the_leaders_are_unknown_after_the_list(
+    state: FakeCluster, cluster: Cluster, topic: str, api: Any, listed: Listed
+) -> None:
+    """What was listed before stays, and is not requested again."""
+    hand_over(state, topic, api, times=0)
+    state.faults += [Fault(METADATA.key, Slow(0), times=2), Fault(METADATA.key, Close(), times=100)]
+    assert listed(cluster) == (["moves", "stays"], ["CONNECTION_FAILED"])
+    assert state.count(api.key) == len(state.addresses)
+
+
 DESCRIBED = {LIST_GROUPS: DESCRIBE_GROUPS, LIST_TRANSACTIONS: DESCRIBE_TRANSACTIONS}
 
 
-def refuse(state: FakeCluster, api: Any, code: int, times: int) -> None:
-    """Broker 2 refuses so many descriptions, and lists nothing for as long."""
+def refuse(state: FakeCluster, api: Any, code: int, times: int, node_id: int = 2) -> None:
+    """A broker refuses so many descriptions, and lists nothing for as long."""
 
     def refused(response: Any) -> Any:
         for described in response.groups if api is LIST_GROUPS else response.transaction_states:
@@ -247,19 +258,44 @@ def refuse(state: FakeCluster, api: Any, code: int, times: int) -> None:
             setattr(response, "groups" if api is LIST_GROUPS else "transaction_states", ())
         return response
 
-    refusal = Fault(DESCRIBED[api].key, Altered(refused), 2, times)
-    state.faults += [refusal, Fault(api.key, Altered(listing), 2, 1_000)]
+    refusal = Fault(DESCRIBED[api].key, Altered(refused), node_id, times)
+    state.faults += [refusal, Fault(api.key, Altered(listing), node_id, 1_000)]
 
 
 @MOVES
 def test_a_leader_that_does_not_coordinate_yet(
     state: FakeCluster, cluster: Cluster, topic: str, api: Any, listed: Listed
 ) -> None:
-    """It would list nothing and report no error: it is waited for."""
+    """It would list nothing and report no error: it is waited for, and no other leader is asked again meanwhile."""
     hand_over(state, topic, api, times=0)
     refuse(state, api, NOT_COORDINATOR, times=3)
     assert listed(cluster) == (["moves", "stays"], [])
     assert state.count(api.key) == len(state.addresses)
+    described = DESCRIBED[api].key
+    assert (state.count(described, 1), state.count(described, 2)) == (2, 4)  # the first once more, as it may deny
+
+
+@MOVES
+def test_a_leader_that_does_not_describe(
+    state: FakeCluster, cluster: Cluster, topic: str, api: Any, listed: Listed
+) -> None:
+    """It denies nothing, and the others are waited for."""
+    hand_over(state, topic, api, times=0)
+    state.faults.append(Fault(DESCRIBED[api].key, Close(), 1, 1_000))
+    refuse(state, api, NOT_COORDINATOR, times=3)
+    assert listed(cluster) == (["moves", "stays"], [])
+
+
+@MOVES
+def test_a_new_leader_that_never_coordinates(
+    state: FakeCluster, connect: Callable[..., Cluster], topic: str, api: Any, listed: Listed
+) -> None:
+    """The second list may be short, as the first one is, and has failed."""
+    cluster = connect(default_api_timeout_ms=400)
+    hand_over(state, topic, api)
+    state.faults.append(Fault(DESCRIBED[api].key, Slow(0), 1, 2))  # before the first list
+    refuse(state, api, NOT_COORDINATOR, times=1_000, node_id=1)
+    assert listed(cluster)[1] == ["NOT_COORDINATOR"]
 
 
 @MOVES
@@ -277,8 +313,8 @@ def test_a_leader_that_never_coordinates(
 def test_descriptions_that_are_denied(state: FakeCluster, cluster: Cluster) -> None:
     """Brokers log each that they deny: only the first is requested, and the list is believed."""
     hand_over(state, GROUPS, LIST_GROUPS, times=0)
-    for partition in state.topics[GROUPS].partitions:
-        partition.leader_id = 2
+    stays, moves = state.topics[GROUPS].partitions
+    stays.leader_id, moves.leader_id = 2, 3
     refuse(state, LIST_GROUPS, GROUP_AUTHORIZATION_FAILED, times=1)
     assert group_ids(cluster) == (["moves", "stays"], [])
     assert state.count(DESCRIBE_GROUPS.key) == 1

@@ -1,7 +1,7 @@
 """Brokers that were silent for too long."""
 
 from kafka_lagoon.client.unreachable import UnreachableBrokers
-from kafka_lagoon.errors import BrokerError, ConnectionFailed
+from kafka_lagoon.errors import BrokerError, ConnectionFailed, DeadlinePassed
 from kafka_lagoon.protocol.messages.metadata import MetadataResponse
 from tests.clock import Hands
 
@@ -84,14 +84,38 @@ def test_addresses_that_no_broker_has_any_more() -> None:
 
 
 def test_an_attempt_that_another_one_follows() -> None:
-    """Its silence is forgotten, and an answer in it is not."""
+    """Its silence is forgotten, and an answer in it is not; the silence before it counts on."""
     hands = Hands()
     unreachable = unreachable_brokers(hands)
     unreachable.add("a:1")
+    hands.move(HALF_S - 1)
+    for address in ("d:1", "e:1"):
+        unreachable.learn(address, [SILENCE], 0, LONGEST_MS)
     with unreachable.unchanged():
         unreachable.learn("a:1", [ANSWER], 0, LONGEST_MS)
         unreachable.add("b:1")
         unreachable.learn("c:1", [SILENCE], 0, LONGEST_MS)
-    hands.move(HALF_S)
-    unreachable.learn("c:1", [SILENCE], hands.seconds, LONGEST_MS)
+        unreachable.learn("e:1", [ANSWER], 0, LONGEST_MS)
     assert not any(address in unreachable for address in ("a:1", "b:1", "c:1"))
+    hands.move(1)
+    for address in ("c:1", "d:1", "e:1"):
+        unreachable.learn(address, [SILENCE], hands.seconds - 1, LONGEST_MS)
+    assert [address in unreachable for address in ("c:1", "d:1", "e:1")] == [False, True, False]
+
+
+def test_what_is_silence() -> None:
+    """A frozen broker may accept connections and not answer; a broker that throttles, or refuses a password, is there."""
+    for phase in ("connect", "tls", "handshake", "exchange"):
+        assert _is_unreachable_after(DeadlinePassed("127.0.0.1:1", phase, 1)), phase
+    assert not _is_unreachable_after(DeadlinePassed("127.0.0.1:1", "throttled", 1))
+    assert not _is_unreachable_after(ConnectionFailed("127.0.0.1:1", "exchange", "closed"))
+    assert not _is_unreachable_after(ConnectionFailed("127.0.0.1:1", "authenticate", "wrong password"))
+
+
+def _is_unreachable_after(outcome: ConnectionFailed) -> bool:
+    """True if a broker is unreachable after half of a request's time with this outcome."""
+    hands = Hands()
+    unreachable = unreachable_brokers(hands)
+    hands.move(HALF_S)
+    unreachable.learn("a:1", [outcome], 0, LONGEST_MS)
+    return "a:1" in unreachable
