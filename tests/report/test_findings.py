@@ -77,6 +77,32 @@ def test_fewer_replicas_than_min_insync_replicas(tmp_path: Path) -> None:
     ]
 
 
+def test_an_unknown_min_insync_replicas_is_no_good_news(tmp_path: Path) -> None:
+    """The tile says of how many partitions it is not known, and does not show 0."""
+    partitions = [
+        row(
+            PartitionRow,
+            topic="orders",
+            partition=number,
+            leader_id=1,
+            replicas=(1, 2),
+            isr=(1, 2),
+            is_leaderless=False,
+            is_under_replicated=False,
+            is_under_min_isr=None if number else False,
+            is_preferred_leader=True,
+        )
+        for number in range(3)
+    ]
+    coverage = row(CoverageRow, api="Metadata", requests=1, answered=1, expected=1, visibility="complete")
+    made = make_lake(tmp_path, [snapshot(1, *partitions, coverage, status="complete", topics=1, partitions=3)])
+    with opened(made, RELATIONS) as ask:
+        (scope,) = scopes(ask, None, None, 24)
+        offline, under_min, under = health_section(scope).tiles
+    assert (under_min.value, under_min.note, under_min.level) == ("unknown", "not known of 2 partitions", "unknown")
+    assert (offline.note, offline.level, under.note, under.level) == ("", "", "", "")
+
+
 def test_changes_of_the_history(scope: Scope) -> None:
     """The newest changes come first, with their earlier values; the counts include all changes."""
     changes, counts = changes_of(scope)

@@ -30,12 +30,16 @@ class ShortList:
 
 @frozen
 class ClusterHealth:
-    """Numbers of unhealthy brokers and partitions; `fenced` is None if brokers do not return it."""
+    """Numbers of unhealthy brokers and partitions; `fenced` is None if brokers do not return it.
+
+    `unknown_min_isr` are partitions of which it is not known whether they are under min.insync.replicas.
+    """
 
     fenced: int | None
     leaderless: int
     under_replicated: int
     under_min_isr: int
+    unknown_min_isr: int
 
 
 def failures_of(scope: Scope) -> list[FailureRow]:
@@ -73,13 +77,15 @@ def health_of(scope: Scope) -> ClusterHealth:
     brokers = f"SELECT count(is_fenced), count(CASE WHEN is_fenced THEN 1 END) FROM brokers_published WHERE {of_now}"  # noqa: S608
     partitions = f"""
         SELECT count(CASE WHEN is_leaderless THEN 1 END), count(CASE WHEN is_under_replicated THEN 1 END),
-          count(CASE WHEN is_under_min_isr AND coalesce(cardinality(isr) < cardinality(replicas), TRUE) THEN 1 END)
+          count(CASE WHEN is_under_min_isr AND coalesce(cardinality(isr) < cardinality(replicas), TRUE) THEN 1 END),
+          count(CASE WHEN is_under_min_isr IS NULL THEN 1 END)
         FROM partitions_published WHERE {of_now}"""  # noqa: S608  names of ours
     ((known, fenced),) = scope.rows(brokers, *values)
-    ((leaderless, under_replicated, under_min_isr),) = scope.rows(partitions, *values)
+    ((leaderless, under_replicated, under_min_isr, unknown_min_isr),) = scope.rows(partitions, *values)
     return ClusterHealth(
         fenced=fenced if known else None,
         leaderless=leaderless,
         under_replicated=under_replicated,
         under_min_isr=under_min_isr,
+        unknown_min_isr=unknown_min_isr,
     )

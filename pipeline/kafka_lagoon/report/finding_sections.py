@@ -260,11 +260,16 @@ def _known_columns(findings: Sequence[data.Finding]) -> Iterator[tuple[Column, C
 
 
 def _health_tiles(findings: Sequence[data.Finding], health: coverage.ClusterHealth) -> Iterator[Tile]:
-    for label, finding, number, level in (
-        (_OFFLINE, "leaderless", health.leaderless, "critical"),
-        (_UNDER_MIN, "under_min_isr", health.under_min_isr, "critical"),
-        (_UNDER, "under_replicated", health.under_replicated, "warning"),
+    for label, finding, number, unknown, level in (
+        (_OFFLINE, "leaderless", health.leaderless, 0, "critical"),
+        (_UNDER_MIN, "under_min_isr", health.under_min_isr, health.unknown_min_isr, "critical"),
+        (_UNDER, "under_replicated", health.under_replicated, 0, "warning"),
     ):
+        source = f"partitions with the finding {finding} in health_findings"
+        if unknown and not number:
+            note = f"not known of {counted(unknown, 'partition')}"
+            yield Tile(label=label, value="unknown", note=note, source=source, level="unknown")
+            continue
         having = [one for one in findings if one.finding == finding]
         yield Tile(
             label=label,
@@ -272,7 +277,7 @@ def _health_tiles(findings: Sequence[data.Finding], health: coverage.ClusterHeal
             note=few_names([with_owner(one.topic, one.owner) for one in having if one.topic is not None]),
             when=_when(having),
             since_ms=min((one.since_ms for one in having), default=None),
-            source=f"partitions with the finding {finding} in health_findings",
+            source=source,
             level=level if number else "",
         )
 
