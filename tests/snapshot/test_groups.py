@@ -93,6 +93,15 @@ def test_every_listed_group_keeps_its_row() -> None:
     assert {failure.name for failure in rows.failures} == {"GROUP_AUTHORIZATION_FAILED", "UNSUPPORTED_VERSION"}
 
 
+def test_a_group_of_a_type_of_a_later_release_keeps_its_row() -> None:
+    """Nobody was asked to describe it, so there is neither a description nor a failure."""
+    rows = group_rows({"new": listing("new", "future")}, described(), None)
+    assert [(row.group_id, row.group_type, row.problem) for row in rows.groups] == [
+        ("new", "future", "GROUP_TYPE_NOT_DESCRIBED")
+    ]
+    assert (rows.members, rows.failures) == ([], [])
+
+
 def test_the_coordinator_is_who_answered_else_who_listed() -> None:
     """A group that moved in between has its new coordinator."""
     rows = group_rows(
@@ -107,6 +116,8 @@ def test_names_of_topics_come_from_the_topology_where_they_are_missing() -> None
     unnamed, named = described({"g": consumer("")}), described({"g": consumer("orders")})
     assert needs_topology(groups, unnamed)
     assert not needs_topology(groups, named)
+    both = {"c": listing("c"), **groups}
+    assert needs_topology(both, described({"c": classic("c"), "g": consumer("")}))
     topic = MetadataTopic(error_code=0, name="orders", topic_id=TOPIC_ID, partitions=())
     topology = topology_of(MetadataResponse(brokers=(), cluster_id="c", controller_id=1, topics=(topic,)))
     [with_names], [without] = (group_rows(groups, unnamed, some).members for some in (topology, None))
