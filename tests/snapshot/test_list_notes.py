@@ -80,6 +80,7 @@ def test_acls_on_all_topics_prove_it(
 @pytest.mark.parametrize(
     "rules",
     [
+        [acl(acls.DESCRIBE, principal="Group:staff")],
         [],
         [acl(acls.DESCRIBE, name="orders")],
         [acl(acls.DESCRIBE_CONFIGS)],
@@ -127,6 +128,7 @@ SEEN = "orders"  # the topic that brokers describe to us
         pytest.param(
             0, [acl(acls.READ, name="orders-", pattern=acls.PREFIXED, principal=OTHER)], False, id="no prefix"
         ),
+        pytest.param(0, [acl(acls.READ, name="ord", principal=OTHER)], False, id="a whole name is no prefix"),
         pytest.param(
             0, [acl(acls.READ, name="*", pattern=acls.PREFIXED, principal=OTHER)], False, id="names that begin with *"
         ),
@@ -172,6 +174,8 @@ def test_where_the_principal_is_not_known_each_acl_may_be_ours(
     """It comes from a certificate, a ticket or a token."""
     monkeypatch.setattr(KafkaSettings, "principal", lambda _: None)
     state.acls = (acl(acls.DESCRIBE, principal=acls.EVERYBODY),)
+    assert note(connect, topics=[SEEN]) == PERHAPS
+    state.acls = (acl(acls.READ, name=SEEN, principal=OTHER),)
     assert note(connect, topics=[SEEN]) == PERHAPS
     state.acls = (acl(acls.WRITE, acls.DENY, principal=OTHER),)
     assert note(connect, topics=[SEEN]) is None
