@@ -10,9 +10,10 @@ from kafka_lagoon.protocol.messages.offset_fetch import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
-from kafka_lagoon.snapshot.commits import commit_rows
+from kafka_lagoon.snapshot.commits import _Made, _take, commit_rows
 from kafka_lagoon.snapshot.topology import topology_of
 from kafka_lagoon.tables.group_rows import CommittedOffsetRow
+from kafka_lagoon.wire.columns import by_column
 
 TOPIC_FORBIDDEN, UNSTABLE = 29, 88
 PARTITION = MetadataPartition(error_code=0, partition_index=0, leader_id=1, replica_nodes=(1,), isr_nodes=(1,))
@@ -137,6 +138,26 @@ def test_reasons_of_one_partition_are_not_those_of_others() -> None:
         ("orders", None, "TOPIC_AUTHORIZATION_FAILED"),
         ("orders", None, "NO_COMMIT"),
     ]
+
+
+def test_groups_of_one_answer_keep_their_own_commits() -> None:
+    """Rows, and their ranges, belong to the group that committed them, also after a group without any."""
+    groups = (
+        replace(group(commit(1)), group_id="a"),
+        OffsetFetchResponseGroup(group_id="b", topics=(), error_code=0),
+        replace(group(commit(-1, TOPIC_FORBIDDEN), "gone"), group_id="c"),
+        replace(group(commit(4)), group_id="d"),
+    )
+    committed = CommittedOffsets(answers={}, replaced={}, sources={}, failures=())
+    made = _Made()
+    _take(made, by_column(groups, OffsetFetchResponseGroup), Source(1, 99), committed, TOPOLOGY)
+    rows = made.rows(TOPOLOGY)
+    assert [(row.group_id, row.topic, row.committed_offset, row.problem) for row in rows] == [
+        ("a", "orders", 1, None),
+        ("c", "gone", None, "TOPIC_AUTHORIZATION_FAILED"),
+        ("d", "orders", 4, None),
+    ]
+    assert rows.spans == {"a": (0, 1), "b": (1, 1), "c": (1, 2), "d": (2, 3)}
 
 
 def test_ids_that_only_later_metadata_gives() -> None:
