@@ -10,6 +10,7 @@ from kafka_lagoon.admin.transactions import list_transactions, transactions_of_p
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure
 from kafka_lagoon.protocol.error_codes import GROUP_AUTHORIZATION_FAILED, NOT_COORDINATOR
+from kafka_lagoon.protocol.messages.api_versions import API_VERSIONS
 from kafka_lagoon.protocol.messages.describe_groups import DESCRIBE_GROUPS
 from kafka_lagoon.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
 from kafka_lagoon.protocol.messages.find_coordinator import TRANSACTION
@@ -19,7 +20,7 @@ from kafka_lagoon.protocol.messages.metadata import METADATA, NO_LEADER
 from tests.admin.conftest import soon
 from tests.admin.test_transactions import transaction
 from tests.fake.cluster import FakeCluster, FakeGroup
-from tests.fake.faults import Altered, Close, Fault, Slow
+from tests.fake.faults import Altered, Close, Fault, Hang, Slow
 
 GROUPS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 
@@ -318,3 +319,15 @@ def test_descriptions_that_are_denied(state: FakeCluster, cluster: Cluster) -> N
     refuse(state, LIST_GROUPS, GROUP_AUTHORIZATION_FAILED, times=1)
     assert group_ids(cluster) == (["moves", "stays"], [])
     assert state.count(DESCRIBE_GROUPS.key) == 1
+
+
+@MOVES
+def test_a_broker_that_is_silent(
+    state: FakeCluster, connect: Callable[..., Cluster], topic: str, api: Any, listed: Listed
+) -> None:
+    """The list does not wait for it as long again: each request tries one connection."""
+    hand_over(state, topic, api, times=0)
+    cluster = connect(default_api_timeout_ms=4_000, socket_connection_setup_timeout_ms=100)
+    state.faults.append(Fault(API_VERSIONS.key, Hang(), 2, 1_000))
+    assert listed(cluster)[0] == ["stays"]
+    assert state.count(API_VERSIONS.key, 2) < 8

@@ -18,7 +18,7 @@ from kafka_lagoon.client.broker import Call
 from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.failures import Failure, Scope, own_failure, refusal_name
 from kafka_lagoon.clock import Deadline, backoff
-from kafka_lagoon.errors import BrokerError, ConnectionFailed, PipelineError, WireError
+from kafka_lagoon.errors import BrokerError, ConnectionFailed, DeadlinePassed, PipelineError, WireError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.protocol.error_codes import (
     COORDINATOR_NOT_AVAILABLE,
@@ -146,7 +146,10 @@ def _is_denied(
 def _codes(
     cluster: Cluster, of: Coordinated, keys: Mapping[int, str], leaders: _Leaders, deadline: Deadline
 ) -> dict[int, int]:
-    """Error codes, by partition, of the descriptions that leaders give of the partitions' keys."""
+    """Error codes, by partition, of the descriptions that leaders give of the partitions' keys.
+
+    A broker that is silent here is not waited for as long again by the next requests.
+    """
     partitions: defaultdict[int, list[int]] = defaultdict(list)
     for partition, (leader_id, _) in leaders.items():
         if leader_id in cluster.brokers and partition in keys:
@@ -156,7 +159,9 @@ def _codes(
     }
     codes: dict[int, int] = {}
     for node_id, (reply,) in cluster.ask_brokers(calls, deadline, is_brief=True):
-        if not isinstance(reply.outcome, PipelineError):
+        if isinstance(reply.outcome, DeadlinePassed):
+            cluster.unreachable.add(cluster.brokers[node_id].address)
+        elif not isinstance(reply.outcome, PipelineError):
             described = dict(of.codes(reply.outcome))
             codes |= {one: described[key] for one in partitions[node_id] if (key := keys[one]) in described}
     return codes
