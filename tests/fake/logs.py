@@ -156,7 +156,7 @@ def _log_dirs(state: FakeCluster, node: int, version: int, request: Any) -> Any:
         describe_log_dirs.DescribeLogDirsResult(
             error_code=0,
             log_dir=name,
-            topics=tuple(_sizes(state, node, one, future) for one in requested),
+            topics=tuple(_sizes(state, node, one, future) for one in requested if one.topic in state.topics),
             total_bytes=1 << 40,
             usable_bytes=1 << 39,
         )
@@ -182,7 +182,7 @@ def _sizes(state: FakeCluster, node: int, requested: Any, future: bool) -> descr
             is_future_key=future,
         )
         for index in requested.partitions
-        if node in known[index].replicas and (not future or index % 2)
+        if index < len(known) and node in known[index].replicas and (not future or index % 2)
     )
     return describe_log_dirs.DescribeLogDirsTopic(name=requested.topic, partitions=some)
 

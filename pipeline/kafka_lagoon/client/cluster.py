@@ -5,6 +5,7 @@ Requests never create anything: no topic is auto-created, and FindCoordinator is
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -32,7 +33,7 @@ from kafka_lagoon.errors import (
     WireError,
 )
 from kafka_lagoon.kafka_settings import KafkaSettings
-from kafka_lagoon.protocol.error_codes import error_code
+from kafka_lagoon.protocol.error_codes import UNKNOWN_TOPIC_OR_PARTITION, error_code
 from kafka_lagoon.protocol.messages.api_versions import ApiVersionsResponse
 from kafka_lagoon.protocol.messages.find_coordinator import FIND_COORDINATOR, GROUP, FindCoordinatorRequest
 from kafka_lagoon.protocol.messages.metadata import (
@@ -136,7 +137,8 @@ class Cluster:
         than expected. An answer that is the same as `learned`, the one just before it, is neither checked nor learned again.
         """
         request = metadata_request(topics)
-        answer = self.ask_any(METADATA, request, deadline, CREATES_NOTHING, _metadata_fault, other_than)
+        fault_of = partial(_metadata_fault, request, deadline)
+        answer = self.ask_any(METADATA, request, deadline, CREATES_NOTHING, fault_of, other_than)
         self._confirm(answer.cluster_id)
         if learned and (answer.brokers, answer.topics) == (learned.brokers, learned.topics):
             self._learn_controller(answer)
@@ -396,8 +398,10 @@ class Cluster:
         return ConnectionFailed(", ".join(failures), phase, f"none answers ({reasons})")
 
 
-def _metadata_fault(response: MetadataResponse, broker: Broker) -> PipelineError | None:
-    """The reason to learn nothing from a response: an error, or no brokers, which a starting broker may not know yet.
+def _metadata_fault(
+    request: MetadataRequest, deadline: Deadline, response: MetadataResponse, broker: Broker
+) -> PipelineError | None:
+    """The reason to learn nothing from a response: an error, or no brokers or topics, which a starting broker may not know yet.
 
     Kafka's own client ignores responses without brokers, too: in them no topic exists.
     """
@@ -405,6 +409,14 @@ def _metadata_fault(response: MetadataResponse, broker: Broker) -> PipelineError
         return BrokerError(code, error_code(code).name, METADATA.name, "cluster")
     if not response.brokers:
         return ConnectionFailed(broker.address, "exchange", "Metadata names no brokers: is it starting?")
+    if request.topics == () or any(topic.error_code != UNKNOWN_TOPIC_OR_PARTITION for topic in response.topics):
+        return None
+    from kafka_lagoon.client.starting import knew_no_topics_yet  # noqa: PLC0415  seldom needed
+
+    if knew_no_topics_yet(broker, request, deadline):
+        return ConnectionFailed(
+            broker.address, "exchange", "Metadata names no topics, and it has logs: is it starting?"
+        )
     return None
 
 
