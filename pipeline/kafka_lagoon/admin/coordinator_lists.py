@@ -139,7 +139,7 @@ def _is_denied(
     cluster: Cluster, of: Coordinated, keys: Mapping[int, str], leaders: _Leaders, deadline: Deadline
 ) -> bool:
     """True if we may not describe such a key: the first is requested alone, because brokers log each that they deny."""
-    first = dict(islice(leaders.items(), 1))
+    first = dict(islice(((at, leader) for at, leader in leaders.items() if leader[0] in cluster.brokers), 1))
     return any(code in _DENIED for code in _codes(cluster, of, keys, first, deadline).values())
 
 

@@ -41,8 +41,8 @@ from kafka_lagoon.protocol.messages.metadata import (
     METADATA,
     MetadataBroker,
     MetadataRequest,
-    MetadataRequestTopic,
     MetadataResponse,
+    metadata_request,
 )
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.schema import LATEST, Api, Versions
@@ -425,12 +425,6 @@ def _faultless(answer: R, broker: Broker, fault_of: Callable[[R, Broker], Pipeli
     if fault := fault_of(answer, broker):
         raise fault
     return answer
-
-
-def metadata_request(topics: Collection[str] | None) -> MetadataRequest:
-    """The request about the brokers and some topics (None: all); in a version of CREATES_NOTHING it creates no topic."""
-    requested = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in sorted(topics))
-    return MetadataRequest(topics=requested, allow_auto_topic_creation=False)
 
 
 def _may_pass(failure: PipelineError) -> bool:

@@ -7,7 +7,7 @@ no topics and no brokers yet. So an answer that contradicts the archive counts o
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kafka_lagoon.client.broker import Call
-from kafka_lagoon.client.cluster import Cluster, metadata_request
+from kafka_lagoon.client.cluster import Cluster
 from kafka_lagoon.client.metadata_checks import checked_metadata
 from kafka_lagoon.clock import Deadline, backoff
 from kafka_lagoon.errors import PipelineError
@@ -19,6 +19,7 @@ from kafka_lagoon.protocol.messages.metadata import (
     METADATA,
     MetadataResponse,
     MetadataTopic,
+    metadata_request,
 )
 from kafka_lagoon.topic_partition import TopicPartition
 from kafka_lagoon.wire.primitives import uuid_text

@@ -11,6 +11,8 @@ Surprises:
   knows.
 """
 
+from collections.abc import Collection
+
 from kafka_lagoon.protocol.acls import NOT_ASKED
 from kafka_lagoon.wire.schema import LATEST, Api, Bool, Int16, Int32, String, Uuid, Versions, struct, wire
 
@@ -92,3 +94,9 @@ METADATA = Api(
     request=MetadataRequest,
     response=MetadataResponse,
 )
+
+
+def metadata_request(topics: Collection[str] | None) -> MetadataRequest:
+    """The request about the brokers and some topics (None: all); in a version of CREATES_NOTHING it creates no topic."""
+    requested = None if topics is None else tuple(MetadataRequestTopic(name=name) for name in sorted(topics))
+    return MetadataRequest(topics=requested, allow_auto_topic_creation=False)
