@@ -110,6 +110,29 @@ def test_another_reader_finds_every_row(warehouse: Warehouse) -> None:
         assert written.rows[table.name] == len(wanted)
 
 
+def test_large_tables_are_written_one_by_one(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of several would be in memory at the same time."""
+    write, writing, together = publish_module._write, list[str](), list[int]()
+
+    def watched(
+        lock: SnapshotLock, made: snapshot_rows.Snapshot, table: Table, fence: Fence | None = None
+    ) -> int | None:
+        writing.append(table.name)
+        together.append(len(writing))
+        try:
+            return write(lock, made, table, fence)
+        finally:
+            writing.remove(table.name)
+
+    monkeypatch.setattr(publish_module, "_write", watched)
+    monkeypatch.setattr(publish_module, "BLOCK", -1)
+    made = snapshot(1, *HOSTILE_FACTS)
+    with snapshot_lock(warehouse, "prod", CLOCK) as lock:
+        publish(lock, made)
+    assert set(together) == {1}
+    assert deltalake.DeltaTable(warehouse.locations["snapshots"]).to_pyarrow_table().num_rows == 1
+
+
 def test_spark_reads_what_rows_say(warehouse: Warehouse) -> None:
     """Null is null, negative is negative, and odd names and numbers are exact."""
     publish_once(warehouse, snapshot(1, *HOSTILE_FACTS))

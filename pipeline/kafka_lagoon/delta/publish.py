@@ -26,6 +26,7 @@ from kafka_lagoon.delta.withdraw import withdraw
 from kafka_lagoon.errors import ChecksFailed, LockHeld, SnapshotExists, TableError
 from kafka_lagoon.frozen import frozen
 from kafka_lagoon.tables.columns import TIMESTAMP
+from kafka_lagoon.tables.row_columns import BLOCK
 from kafka_lagoon.tables.schema import SNAPSHOT_DATE, STATE_TABLES
 from kafka_lagoon.tables.snapshot_rows import Snapshot
 from kafka_lagoon.tables.table import Table
@@ -204,10 +205,15 @@ def publish(lock: SnapshotLock, snapshot: Snapshot, wait_ms: int = COMMIT_LOCK_W
 
 
 def _write_all(lock: SnapshotLock, snapshot: Snapshot, wait_ms: int) -> None:
+    """Write tables side by side, whose commits take time to wait; those of several pieces one by one, which take memory."""
+    large = [table for table in _FACTS if len(snapshot.rows[table.row]) > BLOCK]
+    others = [table for table in _FACTS if table not in large]
     with lock.warehouse.exclusively("commit", lock.clock, wait_ms):
+        versions = {table.name: _write(lock, snapshot, table) for table in large}
         with ThreadPoolExecutor(PARALLEL) as threads:
-            versions = list(threads.map(lambda table: _write(lock, snapshot, table), _FACTS))
-            list(threads.map(lambda table, version: _refuse_lost(lock, snapshot, table, version), _FACTS, versions))
+            written = threads.map(lambda table: (table.name, _write(lock, snapshot, table)), others)
+            versions |= dict(written)
+            list(threads.map(lambda table: _refuse_lost(lock, snapshot, table, versions[table.name]), _FACTS))
         _write(lock, snapshot, _SNAPSHOTS, lock.fence)
 
 
