@@ -310,7 +310,7 @@ def test_ctrl_c_stops_all_partitions(
     monkeypatch.setattr(connections, "ThreadPoolExecutor", Threads)
     with pytest.raises(KeyboardInterrupt):
         compare(settings, "a", "b", report=interrupted)
-    assert sum(after) < 50
+    assert sum(after) < 100  # chunks of 30 records that were read ahead; 140 if nothing stops
 
 
 def test_too_different(state: FakeCluster, settings: KafkaSettings) -> None:
