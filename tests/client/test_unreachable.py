@@ -26,6 +26,15 @@ def test_half_of_the_time_of_a_request() -> None:
     assert "b:1" not in unreachable
 
 
+def test_an_attempt_that_had_half_of_the_time_that_was_left() -> None:
+    """It ends a moment before half of the time of the request, which began before it."""
+    hands = Hands()
+    unreachable = unreachable_brokers(hands)
+    hands.move(HALF_S - 0.01)
+    unreachable.learn("a:1", [SILENCE], 0, LONGEST_MS)
+    assert "a:1" in unreachable
+
+
 def test_a_request_with_less_time() -> None:
     """Half of its own time is enough."""
     hands = Hands()

@@ -38,7 +38,8 @@ class UnreachableBrokers:
         seconds), and `budget_ms` the time of the request.
         """
         if all(map(_is_silence, outcomes)):
-            half_s, now = min(budget_ms, self._longest_ms) / 2000, self._clock.monotonic()
+            # A little less than half: an attempt that may take half of the time that is left ends a moment before it.
+            half_s, now = 0.49 * min(budget_ms, self._longest_ms) / 1000, self._clock.monotonic()
             first, last = self._silent.get(address, (started, started))
             first = first if started - last < half_s else started
             self._silent[address] = first, now
