@@ -236,7 +236,7 @@ def test_a_broker_whose_leaders_are_old(
 def test_the_leaders_are_unknown_after_the_list(
     state: FakeCluster, cluster: Cluster, topic: str, api: Any, listed: Listed
 ) -> None:
-    """What was listed before stays, and is not requested again."""
+    """The earlier list stays, and is not requested again."""
     hand_over(state, topic, api, times=0)
     state.faults += [Fault(METADATA.key, Slow(0), times=2), Fault(METADATA.key, Close(), times=100)]
     assert listed(cluster) == (["moves", "stays"], ["CONNECTION_FAILED"])

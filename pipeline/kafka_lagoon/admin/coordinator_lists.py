@@ -44,7 +44,7 @@ _Problem = tuple[str, str]  # name of an error, and message
 
 @frozen
 class Coordinated:
-    """What coordinators keep in a topic of Kafka's own, and the request in which they describe it by its keys."""
+    """A topic of Kafka's own in which coordinators keep things, and the request in which they describe these by key."""
 
     topic: str
     api: Api[Any, Any]
